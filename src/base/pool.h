@@ -1,0 +1,30 @@
+/* A persistent pool of threads that run one function together. Waiting threads spin briefly, then yield, then
+ * park. */
+#ifndef MF_BASE_POOL_H
+#define MF_BASE_POOL_H
+
+#include "base/status.h"
+
+#define MF_MAX_THREADS 256
+
+typedef struct mf_pool mf_pool;
+typedef void mf_pool_fn(void *arg, int ith, int nth);
+
+/* n_threads in 1..MF_MAX_THREADS, the caller of mf_pool_run being one of them. */
+minfer_status mf_pool_create(int n_threads, mf_pool **out, minfer_error *err);
+void mf_pool_free(mf_pool *p);
+int mf_pool_threads(const mf_pool *p);
+
+/* Runs fn(arg, ith, nth) on every thread, ith = 0 on the caller; returns when all have returned. Not
+ * reentrant, and one caller at a time. What was written before the call is seen by all, and what they wrote
+ * is seen after it. */
+void mf_pool_run(mf_pool *p, mf_pool_fn *fn, void *arg);
+
+/* Inside fn: returns when every thread of the run has called it; orders memory between them. */
+void mf_pool_barrier(mf_pool *p);
+
+/* Threads this process may use to advantage: physical cores within the affinity mask and the cgroup's CPU
+ * quota, at least 1. Reads /sys, not the environment. */
+int mf_cpu_count(void);
+
+#endif
