@@ -24,6 +24,7 @@ typedef struct cpu_act {
 } cpu_act;
 
 size_t cpu_act_bytes(int32_t k, int32_t nt);
+int32_t cpu_act_tokens(int32_t nt); /* tokens per tile for nt tokens */
 /* Points a into mem (cpu_act_bytes(k, nt) bytes, 64-byte aligned) and clears the padding of the last tile. */
 void cpu_act_bind(cpu_act *a, void *mem, int32_t k, int32_t nt);
 
