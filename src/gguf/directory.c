@@ -143,12 +143,13 @@ static int by_offset(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static minfer_status check_apart(const mf_gguf_tensor *t, size_t n, minfer_error *err)
+static minfer_status check_apart(const mf_gguf *g, size_t first, minfer_error *err)
 {
+    size_t n = g->n_tensors - first;
     const mf_gguf_tensor **order = mf_calloc(n, sizeof(void *));
     minfer_status st = MINFER_OK;
     if (!order) return MF_NOMEM(err);
-    for (size_t i = 0; i < n; i++) order[i] = &t[i];
+    for (size_t i = 0; i < n; i++) order[i] = &g->tensors[first + i];
     qsort(order, n, sizeof(void *), by_offset);
     for (size_t i = 1; i < n && st == MINFER_OK; i++) {
         const mf_gguf_tensor *a = order[i - 1], *b = order[i];
@@ -170,5 +171,5 @@ minfer_status mf_gguf_read_directory(mf_gguf *g, mf_cursor *c, uint64_t n, minfe
     for (uint64_t i = 0; i < n; i++) MF_TRY(read_entry(g, c, i, n, err));
     MF_TRY(place(g, first, mf_align_up(c->pos, p->alignment), c->size, err));
     for (size_t i = first; i < g->n_tensors; i++) g->tensors[i].data = p->data + g->tensors[i].offset;
-    return check_apart(g->tensors + first, g->n_tensors - first, err);
+    return check_apart(g, first, err);
 }
