@@ -257,6 +257,7 @@ minfer_status mf_cpu_open(const mf_backend_options *o, mf_device **out, minfer_e
                           .budget = o->budget,
                           .explicit_windows = mf_cpu_caps.explicit_windows,
                           .fused_ops = mf_cpu_caps.fused_ops};
+    d->emitters = cpu_emitters;
     cpu_kernels_select(&d->kernels, (cpu_tier)cap);
     minfer_status st = mf_pool_create(o->n_threads > 0 ? o->n_threads : mf_cpu_count(), &d->pool, err);
     if (st != MINFER_OK) {

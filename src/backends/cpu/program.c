@@ -90,10 +90,10 @@ static minfer_status emit_all(cpu_emit *e, mf_id a, mf_id b)
     for (mf_id i = a; i < b; i++) {
         const mf_node *n = &e->x->graph->nodes[i];
         bool runs = !n->dead && n->device == e->dev->base.index && n->op != MF_OP_INPUT;
-        if (runs && !cpu_emitters[n->op])
+        if (runs && !e->dev->emitters[n->op])
             return mf_fail(e->err, MINFER_ERR_UNSUPPORTED, "node %s: the CPU cannot run %s", n->name,
                            mf_op_table[n->op].name);
-        if (runs) MF_TRY(cpu_emitters[n->op](e, n));
+        if (runs) MF_TRY(e->dev->emitters[n->op](e, n));
     }
     return MINFER_OK;
 }
