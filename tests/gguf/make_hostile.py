@@ -224,6 +224,9 @@ def splits():
     split("split_no_part_1", model3(p1=None), third, IO, "part 1 of 3", first, "No such file")
     split("split_no_part_3", model3(p3=None), second, IO, "part 3 of 3", third)
     split("split_renamed", {"model.gguf": model3()[first]}, "model.gguf", BAD, "3 files", "-00001-of-00003.gguf")
+    for name in ("m-0000x-of-00003", "m_00001-of-00003", "m-00001-ov-00003", "m-00001-of-0003x", "m-1-of-3"):
+        split(f"split_as_{name}", {name + ".gguf": model3()[first]}, name + ".gguf", BAD, "3 files", "-00001-of-00003.gguf")
+    split("split_extension", {"m-00001-of-00003.GGUF": model3()[first]}, "m-00001-of-00003.GGUF", BAD, "3 files")
     split("split_zero", {"m-00000-of-00003.gguf": model3()[first]}, "m-00000-of-00003.gguf", BAD, "3 files")
     split("split_beyond", {"m-00004-of-00003.gguf": model3()[first]}, "m-00004-of-00003.gguf", BAD, "3 files")
     split("split_count_differs", model3(p2=part(1, 4, 4, [info("c")])), first, BAD, second, "'split.count' is 4", "expected 3")
