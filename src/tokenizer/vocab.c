@@ -1,0 +1,216 @@
+/* Building the vocabulary. A file has some 150,000 tokens and as many merges, and every start of the program
+ * pays for this, so nothing is allocated per token and no merged text is made. */
+#include "tokenizer/vocab.h"
+#include "base/utf8.h"
+
+#include <string.h>
+
+/* Byte-level BPE writes bytes as printable characters: bytes that are printable in Latin-1 as themselves, the
+ * others, in order, as U+0100 and up. */
+enum { FIRST_MOVED = 0x100, LOW_END = 0x21, MID_START = 0x7F, MID_END = 0xA1, LONE = 0xAD };
+enum { N_LOW = LOW_END, N_MID = MID_END - MID_START };
+
+static uint32_t char_of_byte(uint32_t b)
+{
+    if (b < LOW_END) return FIRST_MOVED + b;
+    if (b >= MID_START && b < MID_END) return FIRST_MOVED + N_LOW + (b - MID_START);
+    return b == LONE ? FIRST_MOVED + N_LOW + N_MID : b;
+}
+
+static int byte_of_char(uint32_t c)
+{
+    if (c < FIRST_MOVED) return char_of_byte(c) == c ? (int)c : -1;
+    c -= FIRST_MOVED;
+    if (c < N_LOW) return (int)c;
+    if (c < N_LOW + N_MID) return (int)(MID_START + (c - N_LOW));
+    return c == N_LOW + N_MID ? LONE : -1;
+}
+
+static bool decode_bytes(mf_str text, mf_buf *out, bool *all)
+{
+    for (size_t i = 0; i < text.n;) {
+        uint32_t c;
+        i += mf_utf8_decode(text.s + i, text.n - i, &c);
+        int b = byte_of_char(c);
+        *all = b >= 0;
+        if (!*all) return true;
+        if (!mf_buf_char(out, (char)b)) return false;
+    }
+    return true;
+}
+
+bool mf_vocab_decode(mf_str text, mf_buf *out)
+{
+    size_t start = out->len;
+    bool all = true;
+    if (!decode_bytes(text, out, &all)) return false;
+    if (all) return true;
+    out->len = start;
+    return mf_buf_append(out, text.s, text.n);
+}
+
+/* How much of a text fits a message. */
+static int shown(mf_str s)
+{
+    return s.n > 80 ? 80 : (int)s.n;
+}
+
+static minfer_status read_texts(mf_vocab *v, const mf_gguf *g, minfer_error *err)
+{
+    const mf_gguf_kv *kv = NULL;
+    MF_TRY(mf_gguf_get_array(g, "tokenizer.ggml.tokens", MF_GGUF_STRING, &kv, NULL, err));
+    if (kv->count == 0) return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.tokens is empty");
+    if (kv->count > INT32_MAX)
+        return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.tokens has %llu tokens, at most %d",
+                       (unsigned long long)kv->count, INT32_MAX);
+    v->texts = kv->strs;
+    v->n = (uint32_t)kv->count;
+    if (!mf_strmap_reserve(&v->ids, v->n)) return MF_NOMEM(err);
+    for (uint32_t i = 0; i < v->n; i++) {
+        uint32_t before;
+        if (!mf_strmap_add(&v->ids, v->texts[i].s, v->texts[i].n, i, &before)) return MF_NOMEM(err);
+        if (before != MF_STRMAP_NONE)
+            return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.tokens: tokens %u and %u are both '%.*s'",
+                           before, i, shown(v->texts[i]), v->texts[i].s);
+    }
+    return MINFER_OK;
+}
+
+static minfer_status read_types(mf_vocab *v, const mf_gguf *g, minfer_error *err)
+{
+    const mf_gguf_kv *kv = NULL;
+    bool found = false;
+    MF_TRY(mf_gguf_get_array(g, "tokenizer.ggml.token_type", MF_GGUF_I32, &kv, &found, err));
+    v->types = mf_malloc(v->n);
+    if (!v->types) return MF_NOMEM(err);
+    memset(v->types, MF_TOKEN_NORMAL, v->n);
+    if (!found) return MINFER_OK;
+    if (kv->count != v->n)
+        return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.token_type has %llu values for %u tokens",
+                       (unsigned long long)kv->count, v->n);
+    for (uint32_t i = 0; i < v->n; i++) {
+        int64_t type = mf_gguf_array_i64(kv, i);
+        if (type < MF_TOKEN_NORMAL || type > MF_TOKEN_BYTE)
+            return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.token_type of token %u is %lld, not 1 to 6",
+                           i, (long long)type);
+        v->types[i] = (uint8_t)type;
+    }
+    return MINFER_OK;
+}
+
+static bool may_be_missing(int b)
+{
+    return (b < 0x20 && b != '\t' && b != '\n' && b != '\r') || b == 0x7F || b == 0xC0 || b == 0xC1 || b > 0xF0;
+}
+
+static minfer_status find_bytes(mf_vocab *v, minfer_error *err)
+{
+    int n_missing = 0, first = 0;
+    for (int b = 255; b >= 0; b--) {
+        char text[4];
+        uint32_t id = mf_strmap_get(&v->ids, text, mf_utf8_encode(char_of_byte((uint32_t)b), text));
+        v->bytes[b] = id == MF_STRMAP_NONE ? -1 : (int32_t)id;
+        if (id != MF_STRMAP_NONE || may_be_missing(b)) continue;
+        n_missing++;
+        first = b;
+    }
+    if (n_missing == 0) return MINFER_OK;
+    return mf_fail(err, MINFER_ERR_FORMAT,
+                   "tokenizer.ggml.tokens has no token for %d of the bytes that text needs, the first is 0x%02X",
+                   n_missing, (unsigned)first);
+}
+
+static bool is_pair_of(mf_str text, mf_str left, mf_str right)
+{
+    return text.n == left.n + right.n && memcmp(text.s, left.s, left.n) == 0 &&
+           memcmp(text.s + left.n, right.s, right.n) == 0;
+}
+
+typedef struct merge_reader {
+    mf_vocab *v;
+    const mf_str *texts; /* of the merges */
+    mf_buf joined;       /* left and right without the space, for look-ups */
+    uint32_t guess;      /* vocabularies list merged tokens in the order of the merges */
+} merge_reader;
+
+/* The token that is left and right together, or MF_STRMAP_NONE. NOMEM is told by *ok. */
+static uint32_t find_joined(merge_reader *r, mf_str left, mf_str right, bool *ok)
+{
+    if (r->guess < r->v->n && is_pair_of(r->v->texts[r->guess], left, right)) return r->guess;
+    r->joined.len = 0;
+    *ok = mf_buf_append(&r->joined, left.s, left.n) && mf_buf_append(&r->joined, right.s, right.n);
+    return *ok ? mf_strmap_get(&r->v->ids, r->joined.data, r->joined.len) : MF_STRMAP_NONE;
+}
+
+static minfer_status read_merge(merge_reader *r, uint32_t rank, minfer_error *err)
+{
+    mf_str text = r->texts[rank];
+    const char *space = text.n ? memchr(text.s, ' ', text.n) : NULL;
+    mf_str left = {text.s, space ? (size_t)(space - text.s) : 0};
+    mf_str right = {space ? space + 1 : NULL, space ? text.n - left.n - 1 : 0};
+    if (left.n == 0 || right.n == 0 || memchr(right.s, ' ', right.n))
+        return mf_fail(err, MINFER_ERR_FORMAT,
+                       "tokenizer.ggml.merges: merge %u, '%.*s', is not two tokens with a space between them",
+                       rank, shown(text), text.s);
+    bool ok = true;
+    uint32_t a = mf_strmap_get(&r->v->ids, left.s, left.n);
+    uint32_t b = mf_strmap_get(&r->v->ids, right.s, right.n);
+    uint32_t joined = find_joined(r, left, right, &ok);
+    if (!ok) return MF_NOMEM(err);
+    const char *wrong = a == MF_STRMAP_NONE      ? "its left part"
+                        : b == MF_STRMAP_NONE    ? "its right part"
+                        : joined == MF_STRMAP_NONE ? "its result"
+                                                 : NULL;
+    if (wrong)
+        return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.merges: merge %u, '%.*s': %s is no token", rank,
+                       shown(text), text.s, wrong);
+    /* Of two merges of one pair the later one counts, as in Hugging Face's. */
+    *mf_vocab_slot(r->v, a, b) = (mf_merge){a, b, rank, joined};
+    r->guess = joined + 1;
+    return MINFER_OK;
+}
+
+static bool make_table(mf_vocab *v, size_t n)
+{
+    size_t slots = 16, bytes;
+    while (slots / 3 * 2 < n)
+        if (!mf_mul_ok(slots, 2, &slots)) return false;
+    if (!mf_mul_ok(slots, sizeof *v->merges, &bytes)) return false;
+    v->merges = mf_malloc(bytes);
+    if (!v->merges) return false;
+    memset(v->merges, 0xFF, bytes);
+    v->merge_mask = slots - 1;
+    return true;
+}
+
+static minfer_status read_merges(mf_vocab *v, const mf_gguf *g, minfer_error *err)
+{
+    const mf_gguf_kv *kv = NULL;
+    MF_TRY(mf_gguf_get_array(g, "tokenizer.ggml.merges", MF_GGUF_STRING, &kv, NULL, err));
+    if (kv->count == 0) return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.merges is empty");
+    if (kv->count > INT32_MAX)
+        return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.merges has %llu merges, at most %d",
+                       (unsigned long long)kv->count, INT32_MAX);
+    if (!make_table(v, (size_t)kv->count)) return MF_NOMEM(err);
+    merge_reader r = {.v = v, .texts = kv->strs};
+    minfer_status st = MINFER_OK;
+    for (uint32_t i = 0; i < kv->count && st == MINFER_OK; i++) st = read_merge(&r, i, err);
+    mf_buf_free(&r.joined);
+    return st;
+}
+
+minfer_status mf_vocab_read(mf_vocab *v, const mf_gguf *g, minfer_error *err)
+{
+    MF_TRY(read_texts(v, g, err));
+    MF_TRY(read_types(v, g, err));
+    MF_TRY(find_bytes(v, err));
+    return read_merges(v, g, err);
+}
+
+void mf_vocab_free(mf_vocab *v)
+{
+    mf_strmap_free(&v->ids);
+    mf_free(v->types);
+    mf_free(v->merges);
+    *v = (mf_vocab){0};
+}
