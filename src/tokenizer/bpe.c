@@ -1,5 +1,5 @@
-/* Byte-pair merging. Short pieces, which is nearly all of them, are scanned for the best pair; long ones use a
- * heap over a linked list. Both give the same ids (test_bpe_paths_agree). */
+/* Byte-pair merging. Short pieces, which is nearly all of them, are scanned for the best pair; long ones use
+ * a heap over a linked list. Both give the same ids (test_bpe_paths_agree). */
 #include "tokenizer/bpe.h"
 
 #include <string.h>
@@ -38,7 +38,8 @@ enum { NO_SYMBOL = -1 };
 typedef struct mf_bpe_symbol {
     uint32_t id;
     int32_t prev, next; /* neighbours that are still there */
-    const mf_merge *pair; /* of this symbol and the next; a merged-away symbol has the pair that never merges */
+    const mf_merge
+        *pair; /* of this symbol and the next; a merged-away symbol has the pair that never merges */
 } symbol;
 
 static const mf_merge never = {.rank = MF_NO_RANK};

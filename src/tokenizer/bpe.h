@@ -14,8 +14,8 @@ typedef struct mf_bpe {
     size_t heap_n, heap_cap;
 } mf_bpe;
 
-/* Appends the ids of a piece to out: its bytes as tokens, of which the pair with the lowest rank, the leftmost
- * of several, is merged until no pair merges. piece.n is at most INT32_MAX. false: out of memory. */
+/* Appends the ids of a piece to out: its bytes as tokens, of which the pair with the lowest rank, the
+ * leftmost of several, is merged until no pair merges. piece.n is at most INT32_MAX. false: out of memory. */
 bool mf_bpe_encode(mf_bpe *b, const mf_vocab *v, mf_str piece, mf_tokens *out);
 void mf_bpe_free(mf_bpe *b);
 

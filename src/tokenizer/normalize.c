@@ -1,6 +1,6 @@
-/* NFC in stretches: most text is already composed, so only a stretch that holds a character which could change
- * or join its neighbour goes through decomposition. Character data and composition are utf8proc's; its own
- * ordering of marks takes quadratic time, so runs of marks are sorted here. */
+/* NFC in stretches: most text is already composed, so only a stretch that holds a character which could
+ * change or join its neighbour goes through decomposition. Character data and composition are utf8proc's; its
+ * own ordering of marks takes quadratic time, so runs of marks are sorted here. */
 #include "tokenizer/normalize.h"
 #include "base/utf8.h"
 
@@ -87,8 +87,8 @@ static bool decompose(mf_normalizer *z, mf_str stretch)
         if (!mf_grow((void **)&z->chars, &z->chars_cap, z->n_chars + MAX_DECOMPOSED, sizeof *z->chars))
             return false;
         utf8proc_int32_t c = (utf8proc_int32_t)decode(stretch, &i);
-        utf8proc_ssize_t n =
-            utf8proc_decompose_char(c, z->chars + z->n_chars, MAX_DECOMPOSED, options, &boundary);
+        utf8proc_ssize_t n = utf8proc_decompose_char(c, z->chars + z->n_chars, MAX_DECOMPOSED, options,
+                                                     &boundary);
         z->n_chars += n > 0 && n <= MAX_DECOMPOSED ? (size_t)n : 0;
     }
     return true;
@@ -97,8 +97,8 @@ static bool decompose(mf_normalizer *z, mf_str stretch)
 static bool append_composed(mf_normalizer *z, mf_str stretch)
 {
     if (!decompose(z, stretch) || !order_marks(z)) return false;
-    utf8proc_ssize_t n =
-        utf8proc_normalize_utf32(z->chars, (utf8proc_ssize_t)z->n_chars, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    utf8proc_ssize_t n = utf8proc_normalize_utf32(z->chars, (utf8proc_ssize_t)z->n_chars,
+                                                  UTF8PROC_STABLE | UTF8PROC_COMPOSE);
     for (utf8proc_ssize_t i = 0; i < n; i++) {
         char bytes[4];
         if (!mf_buf_append(&z->out, bytes, mf_utf8_encode((uint32_t)z->chars[i], bytes))) return false;
@@ -109,7 +109,8 @@ static bool append_composed(mf_normalizer *z, mf_str stretch)
 /* Past ASCII that an ASCII character or the end follows. */
 static size_t skip_plain(mf_str text, size_t i)
 {
-    while (i < text.n && (signed char)text.s[i] >= 0 && (i + 1 == text.n || (signed char)text.s[i + 1] >= 0)) i++;
+    while (i < text.n && (signed char)text.s[i] >= 0 && (i + 1 == text.n || (signed char)text.s[i + 1] >= 0))
+        i++;
     return i;
 }
 

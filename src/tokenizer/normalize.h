@@ -3,6 +3,7 @@
 #ifndef MF_TOKENIZER_NORMALIZE_H
 #define MF_TOKENIZER_NORMALIZE_H
 
+#include "base/mem.h"
 #include "gguf/gguf.h"
 
 /* Memory that the parts of one encoding share. Zero-initialise. */

@@ -1,6 +1,7 @@
 /* Building the vocabulary. A file has some 150,000 tokens and as many merges, and every start of the program
  * pays for this, so nothing is allocated per token and no merged text is made. */
 #include "tokenizer/vocab.h"
+#include "base/strmap.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -49,10 +50,56 @@ bool mf_vocab_decode(mf_str text, mf_buf *out)
     return mf_buf_append(out, text.s, text.n);
 }
 
+bool mf_vocab_spell(mf_str piece, mf_buf *out)
+{
+    for (size_t i = 0; i < piece.n; i++) {
+        char text[4];
+        size_t n = mf_utf8_encode(char_of_byte((unsigned char)piece.s[i]), text);
+        if (!mf_buf_append(out, text, n)) return false;
+    }
+    return true;
+}
+
 /* How much of a text fits a message. */
 static int shown(mf_str s)
 {
     return s.n > 80 ? 80 : (int)s.n;
+}
+
+static uint32_t hash_of(mf_str text)
+{
+    return (uint32_t)(mf_hash_bytes(text.s, text.n, 0) >> 20);
+}
+
+static bool is_text(mf_str a, mf_str b)
+{
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* Where text's id is, or the empty slot where it would go. */
+static mf_id_slot *id_slot(const mf_vocab *v, mf_str text, uint32_t hash)
+{
+    for (size_t i = hash;; i++) {
+        mf_id_slot *s = &v->ids[i & v->id_mask];
+        if (s->id < 0 || (s->hash == hash && is_text(v->texts[s->id], text))) return s;
+    }
+}
+
+int32_t mf_vocab_find(const mf_vocab *v, mf_str text)
+{
+    return id_slot(v, text, hash_of(text))->id;
+}
+
+/* A table for n entries, at most two thirds full, every byte 0xFF. */
+static void *make_table(size_t n, size_t slot_bytes, size_t *mask)
+{
+    size_t slots = 16, bytes;
+    while (slots / 3 * 2 < n)
+        if (!mf_mul_ok(slots, 2, &slots)) return NULL;
+    void *table = mf_mul_ok(slots, slot_bytes, &bytes) ? mf_malloc(bytes) : NULL;
+    if (table) memset(table, 0xFF, bytes);
+    *mask = slots - 1;
+    return table;
 }
 
 static minfer_status read_texts(mf_vocab *v, const mf_gguf *g, minfer_error *err)
@@ -65,13 +112,17 @@ static minfer_status read_texts(mf_vocab *v, const mf_gguf *g, minfer_error *err
                        (unsigned long long)kv->count, INT32_MAX);
     v->texts = kv->strs;
     v->n = (uint32_t)kv->count;
-    if (!mf_strmap_reserve(&v->ids, v->n)) return MF_NOMEM(err);
+    v->ids = make_table(v->n, sizeof *v->ids, &v->id_mask);
+    if (!v->ids) return MF_NOMEM(err);
     for (uint32_t i = 0; i < v->n; i++) {
-        uint32_t before;
-        if (!mf_strmap_add(&v->ids, v->texts[i].s, v->texts[i].n, i, &before)) return MF_NOMEM(err);
-        if (before != MF_STRMAP_NONE)
-            return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.tokens: tokens %u and %u are both '%.*s'",
-                           before, i, shown(v->texts[i]), v->texts[i].s);
+        mf_str text = v->texts[i];
+        uint32_t hash = hash_of(text);
+        mf_id_slot *s = id_slot(v, text, hash);
+        if (s->id >= 0)
+            return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.tokens: tokens %d and %u are both '%.*s'",
+                           s->id, i, shown(text), text.s);
+        *s = (mf_id_slot){hash, (int32_t)i};
+        if (text.n > v->longest) v->longest = text.n;
     }
     return MINFER_OK;
 }
@@ -91,8 +142,8 @@ static minfer_status read_types(mf_vocab *v, const mf_gguf *g, minfer_error *err
     for (uint32_t i = 0; i < v->n; i++) {
         int64_t type = mf_gguf_array_i64(kv, i);
         if (type < MF_TOKEN_NORMAL || type > MF_TOKEN_BYTE)
-            return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.token_type of token %u is %lld, not 1 to 6",
-                           i, (long long)type);
+            return mf_fail(err, MINFER_ERR_FORMAT,
+                           "tokenizer.ggml.token_type of token %u is %lld, not 1 to 6", i, (long long)type);
         v->types[i] = (uint8_t)type;
     }
     return MINFER_OK;
@@ -100,7 +151,8 @@ static minfer_status read_types(mf_vocab *v, const mf_gguf *g, minfer_error *err
 
 static bool may_be_missing(int b)
 {
-    return (b < 0x20 && b != '\t' && b != '\n' && b != '\r') || b == 0x7F || b == 0xC0 || b == 0xC1 || b > 0xF0;
+    return (b < 0x20 && b != '\t' && b != '\n' && b != '\r') || b == 0x7F || b == 0xC0 || b == 0xC1 ||
+           b > 0xF0;
 }
 
 static minfer_status find_bytes(mf_vocab *v, minfer_error *err)
@@ -108,16 +160,17 @@ static minfer_status find_bytes(mf_vocab *v, minfer_error *err)
     int n_missing = 0, first = 0;
     for (int b = 255; b >= 0; b--) {
         char text[4];
-        uint32_t id = mf_strmap_get(&v->ids, text, mf_utf8_encode(char_of_byte((uint32_t)b), text));
-        v->bytes[b] = id == MF_STRMAP_NONE ? -1 : (int32_t)id;
-        if (id != MF_STRMAP_NONE || may_be_missing(b)) continue;
+        size_t n = mf_utf8_encode(char_of_byte((uint32_t)b), text);
+        v->bytes[b] = mf_vocab_find(v, (mf_str){text, n});
+        if (v->bytes[b] >= 0 || may_be_missing(b)) continue;
         n_missing++;
         first = b;
     }
     if (n_missing == 0) return MINFER_OK;
-    return mf_fail(err, MINFER_ERR_FORMAT,
-                   "tokenizer.ggml.tokens has no token for %d of the bytes that text needs, the first is 0x%02X",
-                   n_missing, (unsigned)first);
+    return mf_fail(
+        err, MINFER_ERR_FORMAT,
+        "tokenizer.ggml.tokens has no token for %d of the bytes that text needs, the first is 0x%02X",
+        n_missing, (unsigned)first);
 }
 
 static bool is_pair_of(mf_str text, mf_str left, mf_str right)
@@ -130,16 +183,16 @@ typedef struct merge_reader {
     mf_vocab *v;
     const mf_str *texts; /* of the merges */
     mf_buf joined;       /* left and right without the space, for look-ups */
-    uint32_t guess;      /* vocabularies list merged tokens in the order of the merges */
+    int32_t guess;       /* vocabularies list merged tokens in the order of the merges */
 } merge_reader;
 
-/* The token that is left and right together, or MF_STRMAP_NONE. NOMEM is told by *ok. */
-static uint32_t find_joined(merge_reader *r, mf_str left, mf_str right, bool *ok)
+/* The token that is left and right together, or -1. *ok becomes false when memory is short. */
+static int32_t find_joined(merge_reader *r, mf_str left, mf_str right, bool *ok)
 {
-    if (r->guess < r->v->n && is_pair_of(r->v->texts[r->guess], left, right)) return r->guess;
+    if ((uint32_t)r->guess < r->v->n && is_pair_of(r->v->texts[r->guess], left, right)) return r->guess;
     r->joined.len = 0;
     *ok = mf_buf_append(&r->joined, left.s, left.n) && mf_buf_append(&r->joined, right.s, right.n);
-    return *ok ? mf_strmap_get(&r->v->ids, r->joined.data, r->joined.len) : MF_STRMAP_NONE;
+    return *ok ? mf_vocab_find(r->v, (mf_str){r->joined.data, r->joined.len}) : -1;
 }
 
 static minfer_status read_merge(merge_reader *r, uint32_t rank, minfer_error *err)
@@ -153,34 +206,18 @@ static minfer_status read_merge(merge_reader *r, uint32_t rank, minfer_error *er
                        "tokenizer.ggml.merges: merge %u, '%.*s', is not two tokens with a space between them",
                        rank, shown(text), text.s);
     bool ok = true;
-    uint32_t a = mf_strmap_get(&r->v->ids, left.s, left.n);
-    uint32_t b = mf_strmap_get(&r->v->ids, right.s, right.n);
-    uint32_t joined = find_joined(r, left, right, &ok);
+    int32_t a = mf_vocab_find(r->v, left), b = mf_vocab_find(r->v, right);
+    int32_t joined = find_joined(r, left, right, &ok);
     if (!ok) return MF_NOMEM(err);
-    const char *wrong = a == MF_STRMAP_NONE      ? "its left part"
-                        : b == MF_STRMAP_NONE    ? "its right part"
-                        : joined == MF_STRMAP_NONE ? "its result"
-                                                 : NULL;
+    const char *wrong = a < 0 ? "its left part" : b < 0 ? "its right part" : joined < 0 ? "its result" : NULL;
     if (wrong)
-        return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.merges: merge %u, '%.*s': %s is no token", rank,
-                       shown(text), text.s, wrong);
+        return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.merges: merge %u, '%.*s': %s is no token",
+                       rank, shown(text), text.s, wrong);
     /* Of two merges of one pair the later one counts, as in Hugging Face's. */
-    *mf_vocab_slot(r->v, a, b) = (mf_merge){a, b, rank, joined};
+    uint32_t la = (uint32_t)a, lb = (uint32_t)b;
+    *mf_vocab_slot(r->v, la, lb) = (mf_merge){la, lb, rank, (uint32_t)joined};
     r->guess = joined + 1;
     return MINFER_OK;
-}
-
-static bool make_table(mf_vocab *v, size_t n)
-{
-    size_t slots = 16, bytes;
-    while (slots / 3 * 2 < n)
-        if (!mf_mul_ok(slots, 2, &slots)) return false;
-    if (!mf_mul_ok(slots, sizeof *v->merges, &bytes)) return false;
-    v->merges = mf_malloc(bytes);
-    if (!v->merges) return false;
-    memset(v->merges, 0xFF, bytes);
-    v->merge_mask = slots - 1;
-    return true;
 }
 
 static minfer_status read_merges(mf_vocab *v, const mf_gguf *g, minfer_error *err)
@@ -191,7 +228,8 @@ static minfer_status read_merges(mf_vocab *v, const mf_gguf *g, minfer_error *er
     if (kv->count > INT32_MAX)
         return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.merges has %llu merges, at most %d",
                        (unsigned long long)kv->count, INT32_MAX);
-    if (!make_table(v, (size_t)kv->count)) return MF_NOMEM(err);
+    v->merges = make_table((size_t)kv->count, sizeof *v->merges, &v->merge_mask);
+    if (!v->merges) return MF_NOMEM(err);
     merge_reader r = {.v = v, .texts = kv->strs};
     minfer_status st = MINFER_OK;
     for (uint32_t i = 0; i < kv->count && st == MINFER_OK; i++) st = read_merge(&r, i, err);
@@ -209,7 +247,7 @@ minfer_status mf_vocab_read(mf_vocab *v, const mf_gguf *g, minfer_error *err)
 
 void mf_vocab_free(mf_vocab *v)
 {
-    mf_strmap_free(&v->ids);
+    mf_free(v->ids);
     mf_free(v->types);
     mf_free(v->merges);
     *v = (mf_vocab){0};

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Token ids by the `tokenizers` library, for test_golden.c to compare with.
+
+The vocabulary and merges come out of a GGUF file; normalizer and pre-tokenizer are built here as the models' tokenizer.json
+files at Hugging Face have them. Needs: pip install tokenizers gguf.
+
+  oracle.py MODEL.gguf --pre smollm --count 2000 --seed 1 --out cases.json
+
+--pre overrides the file's tokenizer.ggml.pre, so that one vocabulary serves to check every expression.
+"""
+import argparse
+import json
+import random
+
+import gguf
+import tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+WORDS = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?%s+|\p{N}%s| ?[^\s%s\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+CONTROL, USER_DEFINED = 3, 4
+
+
+def split(expression):
+    return pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(expression), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def pre_tokenizer(pre):
+    if pre in ("qwen2", "deepseek-r1-qwen"):
+        return split(WORDS % (r"\p{L}", "", r"\p{L}"))
+    if pre == "qwen35":
+        return split(WORDS % (r"[\p{L}\p{M}]", "", r"\p{L}\p{M}"))
+    if pre in ("llama-bpe", "llama3", "llama-v3"):
+        return split(WORDS % (r"\p{L}", "{1,3}", r"\p{L}"))
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    if pre == "smollm":
+        return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), byte_level])
+    if pre in ("gpt-2", "default"):
+        return byte_level
+    raise SystemExit(f"no pre-tokenizer {pre}")
+
+
+def build(path, pre=None):
+    """(tokenizer, pre, special token texts)"""
+    fields = gguf.GGUFReader(path).fields
+    texts = fields["tokenizer.ggml.tokens"].contents()
+    types = fields["tokenizer.ggml.token_type"].contents()
+    merges = [tuple(m.split(" ")) for m in fields["tokenizer.ggml.merges"].contents()]
+    pre = pre or fields["tokenizer.ggml.pre"].contents()
+    t = Tokenizer(models.BPE({s: i for i, s in enumerate(texts)}, merges,
+                             ignore_merges=pre in ("llama-bpe", "llama3", "llama-v3")))
+    if pre in ("qwen2", "deepseek-r1-qwen", "qwen35"):
+        t.normalizer = normalizers.NFC()
+    t.pre_tokenizer = pre_tokenizer(pre)
+    t.decoder = decoders.ByteLevel()
+    added = [s for s, k in zip(texts, types) if k in (CONTROL, USER_DEFINED)]
+    t.add_special_tokens([AddedToken(s, special=True, normalized=False) for s, k in zip(texts, types) if k == CONTROL])
+    t.add_tokens([AddedToken(s, special=False, normalized=False) for s, k in zip(texts, types) if k == USER_DEFINED])
+    return t, pre, added
+
+
+# Where expressions disagree: blanks of every kind, line ends, contractions, digits and numerals of every category, marks,
+# compatibility forms, jamo, emoji sequences, private use, unassigned.
+ATOMS = (
+    " |  |   |\t|\n|\r|\r\n|\n\n|\v|\f|\x00|\x04|\x1c|\x7f|\x85|\xa0|\u1680|\u180e|\u2003|\u200b|\u2028|\u2029|\u202f|\u205f|\u3000|\ufeff"
+    "|'s|'S|'T|'re|'RE|'Ve|'m|'ll|'lL|'d|'\u017f|'|''|\u2019s|a|b|Z|the|Hello|World|don|it|caf\u00e9|cafe\u0301|na\u00efve|\u00e5|\u212b|\u1e9b\u0323"
+    "|0|1|7|12|123|1234|12345|3.14|\u0663|\u0967|\u216f|\u00bd|\u00b2|\u2460|\u4e8c|\uff11|\U0001d7d9|\U0001f101"
+    "|.|,|!|?|...|-|--|_|(|)|[|]|{|}|<|>|</|/>|=|==|+=|::|->|#|$|%|&|*|/|\\|\"|`|~|^|@|;|:|\u00ab|\u2014|\u2026|\u20ac|\u00a9"
+    "|\u0301|\u0323|\u0327|\u0308\u0301|a\u0323\u0301|a\u0301\u0323|\u0915\u094d\u0937|\u0915\u093f|\u0e01\u0e33|\u0e49|\u05e9\u05c1|\u0645\u064f"
+    "|\u1100\u1161|\u1100\u1161\u11a8|\uac00\u11a8|\ud55c\uae00|\u304b\u3099|\u65e5\u672c|\u4e2d\u6587|\u3002|\uff0c|\u0416|\u0436\u0438\u0306|\u03b1\u0301"
+    "|\ufb01|\uff21|\u2126|\u0344|\u0958|\u2adc|\U0001d15e|\U0002f800|\U000323af|\U0002ebf0|\U00013460|\U00010d40|\U0001e4d0|\U00011f00"
+    "|\U0001f600|\U0001f468\u200d\U0001f469\u200d\U0001f467|\U0001f1eb\U0001f1f7|\u2764\ufe0f|\U0001f44d\U0001f3fd|\ue000|\U0010fffd|\U000e0041|\U00050000|\u0378"
+    "|def |return |    |for (int i = 0; i < n; i++)|https://a.b/c?d=1&e=%20|foo_bar|fooBar|<|im_end|\U0001d400"
+).split("|")
+
+
+def random_text(rng, special):
+    kind = rng.random()
+    if kind < 0.1:
+        return "".join(chr(rng.choice([rng.randrange(0x80), rng.randrange(0x3000), rng.randrange(0xD800)])) for _ in range(rng.randrange(12)))
+    if kind < 0.2:
+        return "".join(chr(rng.choice([rng.randrange(0xE000, 0x20000), rng.randrange(0x10000, 0x110000)])) for _ in range(rng.randrange(8)))
+    if kind < 0.3 and special:
+        pool = ATOMS + special * (1 + len(ATOMS) // (2 * len(special)))
+    else:
+        pool = ATOMS
+    return "".join(rng.choice(pool) for _ in range(rng.randrange(1, 14)))
+
+
+def ranks_of(path):
+    """Texts the two real models' makers could have met: the words of the vocabulary itself, run together."""
+    decode = {c: b for b, c in pre_tokenizers_alphabet().items()}
+    fields = gguf.GGUFReader(path).fields
+    out = []
+    for s in fields["tokenizer.ggml.tokens"].contents():
+        if all(c in decode for c in s):
+            out.append(bytes(decode[c] for c in s).decode("utf-8", "replace"))
+    return out
+
+
+def pre_tokenizers_alphabet():
+    """byte -> character of byte-level BPE"""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    moved = [b for b in range(256) if b not in plain]
+    return {**{b: chr(b) for b in plain}, **{b: chr(256 + i) for i, b in enumerate(moved)}}
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("model")
+    ap.add_argument("--pre")
+    ap.add_argument("--count", type=int, default=2000)
+    ap.add_argument("--seed", type=int, default=1)
+    ap.add_argument("--out", required=True)
+    args = ap.parse_args()
+    tokenizer, pre, special = build(args.model, args.pre)
+    rng = random.Random(args.seed)
+    words = ranks_of(args.model)
+    texts = [""] + [a for a in ATOMS if a]
+    while len(texts) < args.count:
+        if rng.random() < 0.25:
+            texts.append("".join(rng.choice(words) for _ in range(rng.randrange(1, 10))))
+        else:
+            texts.append(random_text(rng, special))
+    cases = [{"text": s, "ids": tokenizer.encode(s, add_special_tokens=False).ids} for s in texts[:args.count]]
+    with open(args.out, "w") as f:
+        json.dump({"origin": f"tokenizers {tokenizers.__version__}, oracle.py --count {args.count} --seed {args.seed}",
+                   "pre": pre, "cases": cases}, f, ensure_ascii=True, indent=0)
+
+
+if __name__ == "__main__":
+    main()
