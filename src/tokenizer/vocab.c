@@ -179,12 +179,38 @@ static bool is_pair_of(mf_str text, mf_str left, mf_str right)
            memcmp(text.s + left.n, right.s, right.n) == 0;
 }
 
+typedef struct pending { /* a merge while its slots are fetched */
+    mf_str left, right;
+    uint32_t left_hash, right_hash;
+    mf_merge merge;
+} pending;
+
 typedef struct merge_reader {
     mf_vocab *v;
     const mf_str *texts; /* of the merges */
     mf_buf joined;       /* left and right without the space, for look-ups */
     int32_t guess;       /* vocabularies list merged tokens in the order of the merges */
+    pending block[16];   /* in flight together: a start waits for memory more than it computes */
 } merge_reader;
+
+enum { BLOCK = sizeof((merge_reader *)0)->block / sizeof(pending) };
+
+static minfer_status split_merge(merge_reader *r, uint32_t rank, pending *p, minfer_error *err)
+{
+    mf_str text = r->texts[rank];
+    const char *space = text.n ? memchr(text.s, ' ', text.n) : NULL;
+    p->left = (mf_str){text.s, space ? (size_t)(space - text.s) : 0};
+    p->right = (mf_str){space ? space + 1 : NULL, space ? text.n - p->left.n - 1 : 0};
+    if (p->left.n == 0 || p->right.n == 0 || memchr(p->right.s, ' ', p->right.n))
+        return mf_fail(err, MINFER_ERR_FORMAT,
+                       "tokenizer.ggml.merges: merge %u, '%.*s', is not two tokens with a space between them",
+                       rank, shown(text), text.s);
+    p->left_hash = hash_of(p->left);
+    p->right_hash = hash_of(p->right);
+    __builtin_prefetch(&r->v->ids[p->left_hash & r->v->id_mask]);
+    __builtin_prefetch(&r->v->ids[p->right_hash & r->v->id_mask]);
+    return MINFER_OK;
+}
 
 /* The token that is left and right together, or -1. *ok becomes false when memory is short. */
 static int32_t find_joined(merge_reader *r, mf_str left, mf_str right, bool *ok)
@@ -195,28 +221,32 @@ static int32_t find_joined(merge_reader *r, mf_str left, mf_str right, bool *ok)
     return *ok ? mf_vocab_find(r->v, (mf_str){r->joined.data, r->joined.len}) : -1;
 }
 
-static minfer_status read_merge(merge_reader *r, uint32_t rank, minfer_error *err)
+static minfer_status find_ids(merge_reader *r, uint32_t rank, pending *p, minfer_error *err)
 {
-    mf_str text = r->texts[rank];
-    const char *space = text.n ? memchr(text.s, ' ', text.n) : NULL;
-    mf_str left = {text.s, space ? (size_t)(space - text.s) : 0};
-    mf_str right = {space ? space + 1 : NULL, space ? text.n - left.n - 1 : 0};
-    if (left.n == 0 || right.n == 0 || memchr(right.s, ' ', right.n))
-        return mf_fail(err, MINFER_ERR_FORMAT,
-                       "tokenizer.ggml.merges: merge %u, '%.*s', is not two tokens with a space between them",
-                       rank, shown(text), text.s);
     bool ok = true;
-    int32_t a = mf_vocab_find(r->v, left), b = mf_vocab_find(r->v, right);
-    int32_t joined = find_joined(r, left, right, &ok);
+    int32_t left = id_slot(r->v, p->left, p->left_hash)->id;
+    int32_t right = id_slot(r->v, p->right, p->right_hash)->id;
+    int32_t joined = find_joined(r, p->left, p->right, &ok);
     if (!ok) return MF_NOMEM(err);
-    const char *wrong = a < 0 ? "its left part" : b < 0 ? "its right part" : joined < 0 ? "its result" : NULL;
+    const char *wrong = left < 0 ? "left part" : right < 0 ? "right part" : joined < 0 ? "result" : NULL;
     if (wrong)
-        return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.merges: merge %u, '%.*s': %s is no token",
-                       rank, shown(text), text.s, wrong);
-    /* Of two merges of one pair the later one counts, as in Hugging Face's. */
-    uint32_t la = (uint32_t)a, lb = (uint32_t)b;
-    *mf_vocab_slot(r->v, la, lb) = (mf_merge){la, lb, rank, (uint32_t)joined};
+        return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.merges: merge %u, '%.*s': its %s is no token",
+                       rank, shown(r->texts[rank]), r->texts[rank].s, wrong);
     r->guess = joined + 1;
+    p->merge = (mf_merge){(uint32_t)left, (uint32_t)right, rank, (uint32_t)joined};
+    __builtin_prefetch(&r->v->merges[mf_vocab_pair_hash(p->merge.left, p->merge.right) & r->v->merge_mask]);
+    return MINFER_OK;
+}
+
+static minfer_status read_block(merge_reader *r, uint32_t rank, uint32_t n, minfer_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) MF_TRY(split_merge(r, rank + i, &r->block[i], err));
+    for (uint32_t i = 0; i < n; i++) MF_TRY(find_ids(r, rank + i, &r->block[i], err));
+    /* Of two merges of one pair the later one counts, as in Hugging Face's. */
+    for (uint32_t i = 0; i < n; i++) {
+        mf_merge m = r->block[i].merge;
+        *mf_vocab_slot(r->v, m.left, m.right) = m;
+    }
     return MINFER_OK;
 }
 
@@ -228,11 +258,13 @@ static minfer_status read_merges(mf_vocab *v, const mf_gguf *g, minfer_error *er
     if (kv->count > INT32_MAX)
         return mf_fail(err, MINFER_ERR_FORMAT, "tokenizer.ggml.merges has %llu merges, at most %d",
                        (unsigned long long)kv->count, INT32_MAX);
-    v->merges = make_table((size_t)kv->count, sizeof *v->merges, &v->merge_mask);
+    uint32_t n = (uint32_t)kv->count;
+    v->merges = make_table(n, sizeof *v->merges, &v->merge_mask);
     if (!v->merges) return MF_NOMEM(err);
     merge_reader r = {.v = v, .texts = kv->strs};
     minfer_status st = MINFER_OK;
-    for (uint32_t i = 0; i < kv->count && st == MINFER_OK; i++) st = read_merge(&r, i, err);
+    for (uint32_t i = 0; i < n && st == MINFER_OK; i += BLOCK)
+        st = read_block(&r, i, n - i < BLOCK ? n - i : BLOCK, err);
     mf_buf_free(&r.joined);
     return st;
 }

@@ -46,11 +46,15 @@ void mf_vocab_free(mf_vocab *v);
 /* The id of a text as the file spells it, or -1. */
 int32_t mf_vocab_find(const mf_vocab *v, mf_str text);
 
+static inline size_t mf_vocab_pair_hash(uint32_t left, uint32_t right)
+{
+    return (size_t)(((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u >> 32);
+}
+
 /* Where the merge of a pair is, or the empty slot where it would go. */
 static inline mf_merge *mf_vocab_slot(const mf_vocab *v, uint32_t left, uint32_t right)
 {
-    uint64_t key = ((uint64_t)left << 32 | right) * 0x9e3779b97f4a7c15u;
-    for (size_t i = (size_t)(key >> 32);; i++) {
+    for (size_t i = mf_vocab_pair_hash(left, right);; i++) {
         mf_merge *m = &v->merges[i & v->merge_mask];
         if (m->rank == MF_NO_RANK || (m->left == left && m->right == right)) return m;
     }

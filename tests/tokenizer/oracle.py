@@ -6,7 +6,8 @@ files at Hugging Face have them. Needs: pip install tokenizers gguf.
 
   oracle.py MODEL.gguf --pre smollm --count 2000 --seed 1 --out cases.json
 
---pre overrides the file's tokenizer.ggml.pre, so that one vocabulary serves to check every expression.
+--pre overrides the file's tokenizer.ggml.pre, so that one vocabulary serves to check every expression. Each case has the ids
+with added tokens recognised and, where they differ, the ids of the same text as plain text.
 """
 import argparse
 import json
@@ -14,10 +15,10 @@ import random
 
 import gguf
 import tokenizers
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 WORDS = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?%s+|\p{N}%s| ?[^\s%s\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-CONTROL, USER_DEFINED = 3, 4
+NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
 
 
 def split(expression):
@@ -42,22 +43,26 @@ def pre_tokenizer(pre):
 
 
 def build(path, pre=None):
-    """(tokenizer, pre, special token texts)"""
+    """(tokenizer, the same without added tokens, pre, texts of the added tokens)"""
     fields = gguf.GGUFReader(path).fields
     texts = fields["tokenizer.ggml.tokens"].contents()
     types = fields["tokenizer.ggml.token_type"].contents()
     merges = [tuple(m.split(" ")) for m in fields["tokenizer.ggml.merges"].contents()]
     pre = pre or fields["tokenizer.ggml.pre"].contents()
-    t = Tokenizer(models.BPE({s: i for i, s in enumerate(texts)}, merges,
-                             ignore_merges=pre in ("llama-bpe", "llama3", "llama-v3")))
-    if pre in ("qwen2", "deepseek-r1-qwen", "qwen35"):
-        t.normalizer = normalizers.NFC()
-    t.pre_tokenizer = pre_tokenizer(pre)
-    t.decoder = decoders.ByteLevel()
-    added = [s for s, k in zip(texts, types) if k in (CONTROL, USER_DEFINED)]
-    t.add_special_tokens([AddedToken(s, special=True, normalized=False) for s, k in zip(texts, types) if k == CONTROL])
-    t.add_tokens([AddedToken(s, special=False, normalized=False) for s, k in zip(texts, types) if k == USER_DEFINED])
-    return t, pre, added
+    vocab = {s: i for i, s in enumerate(texts)}
+    # The library looks a whole piece up in all of the vocabulary; a model's own vocabulary has the normal tokens only.
+    normal = {s: i for (s, i), k in zip(vocab.items(), types) if k == NORMAL}
+    pair = []
+    for v in (vocab, normal):
+        t = Tokenizer(models.BPE(v, merges, ignore_merges=pre in ("llama-bpe", "llama3", "llama-v3")))
+        if pre in ("qwen2", "deepseek-r1-qwen", "qwen35"):
+            t.normalizer = normalizers.NFC()
+        t.pre_tokenizer = pre_tokenizer(pre)
+        pair.append(t)
+    named = list(zip(texts, types))
+    pair[0].add_special_tokens([AddedToken(s, special=True, normalized=False) for s, k in named if k == CONTROL])
+    pair[0].add_tokens([AddedToken(s, special=False, normalized=False) for s, k in named if k == USER_DEFINED])
+    return *pair, pre, [s for s, k in named if k in (CONTROL, USER_DEFINED)]
 
 
 # Where expressions disagree: blanks of every kind, line ends, contractions, digits and numerals of every category, marks,
@@ -78,32 +83,42 @@ ATOMS = (
 def random_text(rng, special):
     kind = rng.random()
     if kind < 0.1:
-        return "".join(chr(rng.choice([rng.randrange(0x80), rng.randrange(0x3000), rng.randrange(0xD800)])) for _ in range(rng.randrange(12)))
+        return "".join(chr(rng.choice([rng.randrange(0x80), rng.randrange(0x3000), rng.randrange(0xD800)]))
+                       for _ in range(rng.randrange(12)))
     if kind < 0.2:
-        return "".join(chr(rng.choice([rng.randrange(0xE000, 0x20000), rng.randrange(0x10000, 0x110000)])) for _ in range(rng.randrange(8)))
+        return "".join(chr(rng.choice([rng.randrange(0xE000, 0x20000), rng.randrange(0x10000, 0x110000)]))
+                       for _ in range(rng.randrange(8)))
+    pool = ATOMS
     if kind < 0.3 and special:
         pool = ATOMS + special * (1 + len(ATOMS) // (2 * len(special)))
-    else:
-        pool = ATOMS
     return "".join(rng.choice(pool) for _ in range(rng.randrange(1, 14)))
 
 
-def ranks_of(path):
-    """Texts the two real models' makers could have met: the words of the vocabulary itself, run together."""
-    decode = {c: b for b, c in pre_tokenizers_alphabet().items()}
-    fields = gguf.GGUFReader(path).fields
-    out = []
-    for s in fields["tokenizer.ggml.tokens"].contents():
-        if all(c in decode for c in s):
-            out.append(bytes(decode[c] for c in s).decode("utf-8", "replace"))
-    return out
-
-
-def pre_tokenizers_alphabet():
-    """byte -> character of byte-level BPE"""
+def byte_of_char():
+    """The printable characters that byte-level BPE writes bytes as."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     moved = [b for b in range(256) if b not in plain]
-    return {**{b: chr(b) for b in plain}, **{b: chr(256 + i) for i, b in enumerate(moved)}}
+    return {**{chr(b): b for b in plain}, **{chr(256 + i): b for i, b in enumerate(moved)}}
+
+
+def words_of(tokenizer):
+    """The texts of the vocabulary's tokens: run together they are like nothing and like everything."""
+    byte = byte_of_char()
+    texts = sorted(tokenizer.get_vocab())
+    return [bytes(byte[c] for c in s).decode("utf-8", "replace") for s in texts if all(c in byte for c in s)]
+
+
+def make_texts(tokenizer, special, count, seed):
+    rng = random.Random(seed)
+    words = words_of(tokenizer)
+    texts = ["", *(a for a in ATOMS if a), *special]
+    rng.shuffle(texts)
+    while len(texts) < count:
+        if rng.random() < 0.25:
+            texts.append("".join(rng.choice(words) for _ in range(rng.randrange(1, 10))))
+        else:
+            texts.append(random_text(rng, special))
+    return texts[:count]
 
 
 def main():
@@ -114,19 +129,18 @@ def main():
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--out", required=True)
     args = ap.parse_args()
-    tokenizer, pre, special = build(args.model, args.pre)
-    rng = random.Random(args.seed)
-    words = ranks_of(args.model)
-    texts = [""] + [a for a in ATOMS if a]
-    while len(texts) < args.count:
-        if rng.random() < 0.25:
-            texts.append("".join(rng.choice(words) for _ in range(rng.randrange(1, 10))))
-        else:
-            texts.append(random_text(rng, special))
-    cases = [{"text": s, "ids": tokenizer.encode(s, add_special_tokens=False).ids} for s in texts[:args.count]]
+    tokenizer, plain, pre, special = build(args.model, args.pre)
+    cases = []
+    for text in make_texts(tokenizer, special, args.count, args.seed):
+        case = {"text": text, "ids": tokenizer.encode(text, add_special_tokens=False).ids}
+        as_typed = plain.encode(text, add_special_tokens=False).ids
+        if as_typed != case["ids"]:
+            case["plain"] = as_typed
+        cases.append(case)
     with open(args.out, "w") as f:
-        json.dump({"origin": f"tokenizers {tokenizers.__version__}, oracle.py --count {args.count} --seed {args.seed}",
-                   "pre": pre, "cases": cases}, f, ensure_ascii=True, indent=0)
+        origin = f"tokenizers {tokenizers.__version__}, oracle.py --pre {pre} --count {args.count} --seed {args.seed}"
+        lines = ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases)
+        f.write(f'{{"origin":{json.dumps(origin)},"pre":"{pre}","cases":[\n{lines}\n]}}\n')
 
 
 if __name__ == "__main__":
