@@ -47,6 +47,9 @@ minfer_status mf_cursor_name(mf_cursor *c, const char *what, size_t limit, mf_st
 {
     size_t at = c->pos;
     MF_TRY(mf_cursor_str(c, what, s, err));
+    if (s->n > limit)
+        return mf_fail(err, MINFER_ERR_LIMIT, "byte %zu: %s %s is too long, at most %zu bytes are allowed",
+                       at, what, mf_quote(*s).text, limit);
     const char *fault = NULL;
     if (s->n == 0)
         fault = "is empty";
@@ -54,17 +57,12 @@ minfer_status mf_cursor_name(mf_cursor *c, const char *what, size_t limit, mf_st
         fault = "contains a NUL byte";
     else if (!mf_utf8_valid(s->s, s->n))
         fault = "is not valid UTF-8";
-    if (fault)
-        return mf_fail(err, MINFER_ERR_FORMAT, "byte %zu: %s %s %s", at, what, mf_quote(*s).text, fault);
-    if (s->n > limit)
-        return mf_fail(err, MINFER_ERR_LIMIT, "byte %zu: %s %s has %zu bytes, at most %zu are allowed", at,
-                       what, mf_quote(*s).text, s->n, limit);
-    return MINFER_OK;
+    if (!fault) return MINFER_OK;
+    return mf_fail(err, MINFER_ERR_FORMAT, "byte %zu: %s %s %s", at, what, mf_quote(*s).text, fault);
 }
 
-enum {
-    QUOTE_BYTES = 64
-}; /* of the name that are shown; each may take four characters, then the length follows */
+/* Bytes of a name that are shown; each may take four characters, and its length follows. */
+enum { QUOTE_BYTES = 64 };
 
 mf_quoted mf_quote(mf_str s)
 {
@@ -74,7 +72,7 @@ mf_quoted mf_quote(mf_str s)
     while (in < s.n && in < QUOTE_BYTES && out + 4 <= room) {
         uint32_t cp;
         size_t n = mf_utf8_decode(s.s + in, s.n - in, &cp);
-        if (cp == MF_UTF8_BAD || cp < 32 || cp == 127) {
+        if (cp == MF_UTF8_BAD || cp < 32 || (cp >= 127 && cp < 160)) {
             out += (size_t)snprintf(q.text + out, 5, "\\x%02X", (unsigned)(unsigned char)s.s[in]);
             n = 1;
         } else {

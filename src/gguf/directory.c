@@ -76,7 +76,7 @@ static minfer_status read_shape(mf_cursor *c, mf_gguf_tensor *t, uint32_t alignm
     return MINFER_OK;
 }
 
-static minfer_status add_tensor(mf_gguf *g, mf_gguf_tensor *t, minfer_error *err)
+static minfer_status add_tensor(mf_gguf *g, mf_gguf_tensor *t, size_t at, minfer_error *err)
 {
     uint32_t there;
     char *name = mf_arena_strndup(&g->names, t->name.s, t->name.n);
@@ -86,9 +86,9 @@ static minfer_status add_tensor(mf_gguf *g, mf_gguf_tensor *t, minfer_error *err
         return MF_NOMEM(err);
     if (there != MF_STRMAP_NONE) {
         uint32_t part = g->tensors[there].part;
-        return part == t->part ? mf_fail(err, MINFER_ERR_FORMAT, "is in the directory twice")
-                               : mf_fail(err, MINFER_ERR_FORMAT, "is in part %u too (%s)", part + 1,
-                                         mf_gguf_shown_path(g->parts[part].path));
+        return part == t->part ? mf_fail(err, MINFER_ERR_FORMAT, "byte %zu: is in the directory already", at)
+                               : mf_fail(err, MINFER_ERR_FORMAT, "byte %zu: is in part %u too (%s)", at,
+                                         part + 1, mf_gguf_shown_path(g->parts[part].path));
     }
     t->cname = name;
     t->name.s = name;
@@ -99,13 +99,14 @@ static minfer_status add_tensor(mf_gguf *g, mf_gguf_tensor *t, minfer_error *err
 static minfer_status read_entry(mf_gguf *g, mf_cursor *c, uint64_t i, uint64_t n, minfer_error *err)
 {
     mf_gguf_tensor t = {.part = (uint32_t)g->n_parts - 1};
+    size_t at = c->pos;
     minfer_status st = mf_cursor_name(c, "name", MF_GGUF_MAX_TENSOR_NAME, &t.name, err);
     if (st != MINFER_OK)
         return mf_fail_prefix(err, st, "tensor %llu of %llu", (unsigned long long)i + 1,
                               (unsigned long long)n);
     mf_str name = t.name;
     st = read_shape(c, &t, g->parts[t.part].alignment, err);
-    if (st == MINFER_OK) st = add_tensor(g, &t, err);
+    if (st == MINFER_OK) st = add_tensor(g, &t, at, err);
     if (st != MINFER_OK) return mf_fail_prefix(err, st, "tensor %s", mf_quote(name).text);
     return MINFER_OK;
 }
@@ -142,12 +143,13 @@ static int by_offset(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static minfer_status check_apart(const mf_gguf_tensor *t, size_t n, minfer_error *err)
+static minfer_status check_apart(const mf_gguf *g, size_t first, minfer_error *err)
 {
+    size_t n = g->n_tensors - first;
     const mf_gguf_tensor **order = mf_calloc(n, sizeof(void *));
     minfer_status st = MINFER_OK;
     if (!order) return MF_NOMEM(err);
-    for (size_t i = 0; i < n; i++) order[i] = &t[i];
+    for (size_t i = 0; i < n; i++) order[i] = &g->tensors[first + i];
     qsort(order, n, sizeof(void *), by_offset);
     for (size_t i = 1; i < n && st == MINFER_OK; i++) {
         const mf_gguf_tensor *a = order[i - 1], *b = order[i];
@@ -169,5 +171,5 @@ minfer_status mf_gguf_read_directory(mf_gguf *g, mf_cursor *c, uint64_t n, minfe
     for (uint64_t i = 0; i < n; i++) MF_TRY(read_entry(g, c, i, n, err));
     MF_TRY(place(g, first, mf_align_up(c->pos, p->alignment), c->size, err));
     for (size_t i = first; i < g->n_tensors; i++) g->tensors[i].data = p->data + g->tensors[i].offset;
-    return check_apart(g->tensors + first, g->n_tensors - first, err);
+    return check_apart(g, first, err);
 }

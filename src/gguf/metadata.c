@@ -34,17 +34,26 @@ static minfer_status read_type(mf_cursor *c, const char *what, mf_gguf_type *t, 
     return MINFER_OK;
 }
 
-/* count strings, each of at least its 8 bytes of length: the only place where speed of opening is decided. */
+static minfer_status string_fault(const mf_cursor *c, uint64_t i, uint64_t count, minfer_error *err)
+{
+    size_t left = mf_cursor_left(c);
+    if (left < 8)
+        return mf_fail(err, MINFER_ERR_FORMAT,
+                       "byte %zu: the length of string %llu of %llu takes 8 bytes, but only %zu are left",
+                       c->pos, (unsigned long long)i + 1, (unsigned long long)count, left);
+    return mf_fail(err, MINFER_ERR_FORMAT,
+                   "byte %zu: string %llu of %llu has %llu bytes, but only %zu are left", c->pos,
+                   (unsigned long long)i + 1, (unsigned long long)count,
+                   (unsigned long long)mf_load_u64(c->data + c->pos), left - 8);
+}
+
+/* count strings, one after the other: the loop that decides how fast a file with a large vocabulary opens. */
 static minfer_status read_strings(mf_gguf_part *p, mf_cursor *c, uint64_t count, minfer_error *err)
 {
     for (uint64_t i = 0; i < count; i++) {
         size_t left = mf_cursor_left(c);
         uint64_t n = left < 8 ? 0 : mf_load_u64(c->data + c->pos);
-        if (left < 8 || n > left - 8)
-            return mf_fail(err, MINFER_ERR_FORMAT,
-                           "byte %zu: string %llu of %llu takes %llu bytes, but only %zu are left", c->pos,
-                           (unsigned long long)i + 1, (unsigned long long)count, (unsigned long long)n + 8,
-                           left);
+        if (left < 8 || n > left - 8) return string_fault(c, i, count, err);
         if (!mf_grow((void **)&p->strs, &p->cap_strs, p->n_strs + 1, sizeof *p->strs)) return MF_NOMEM(err);
         p->strs[p->n_strs++] = (mf_str){(const char *)c->data + c->pos + 8, (size_t)n};
         c->pos += 8 + (size_t)n;
