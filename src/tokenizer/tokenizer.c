@@ -228,7 +228,7 @@ minfer_status mf_tokenizer_encode(const mf_tokenizer *t, const char *text, size_
         return mf_fail(err, MINFER_ERR_LIMIT, "a text of %zu bytes is too long to encode, at most %d", n,
                        MF_MAX_TEXT);
     encoding e = {.t = t, .out = out};
-    minfer_status st = encode_text(&e, (mf_str){text, n}, flags & MF_ENCODE_SPECIAL, err);
+    minfer_status st = encode_text(&e, (mf_str){n ? text : "", n}, flags & MF_ENCODE_SPECIAL, err);
     if (st == MINFER_OK && (flags & MF_ENCODE_BOS) && !add_ends(t, out, start)) st = MF_NOMEM(err);
     mf_bpe_free(&e.bpe);
     mf_normalizer_free(&e.normalizer);

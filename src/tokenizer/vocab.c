@@ -73,7 +73,7 @@ static uint32_t hash_of(mf_str text)
 
 static bool is_text(mf_str a, mf_str b)
 {
-    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
 }
 
 /* Where text's id is, or the empty slot where it would go. */

@@ -179,6 +179,10 @@ static void test_special_tokens(void **state)
     assert_texts(l.t, "<|im_start|><think>", 0, "<|im_start|><think>");
     assert_int_equal(mf_tokenizer_find(l.t, "<think>", 7), mf_tokenizer_find(l.t, "<|endoftext|>", 13) + 6);
     assert_int_equal(mf_tokenizer_find(l.t, "<think", 6), -1);
+    assert_int_equal(mf_tokenizer_find(l.t, NULL, 0), -1);
+    mf_tokens none = {0};
+    encode(l.t, NULL, 0, on, &none);
+    assert_int_equal(none.n, 0);
     unload(&l);
 }
 
