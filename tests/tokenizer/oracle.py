@@ -5,9 +5,11 @@ The vocabulary and merges come out of a GGUF file; normalizer and pre-tokenizer 
 files at Hugging Face have them. Needs: pip install tokenizers gguf.
 
   oracle.py MODEL.gguf --pre smollm --count 2000 --seed 1 --out cases.json
+  oracle.py --classes --out classes.json
 
 --pre overrides the file's tokenizer.ggml.pre, so that one vocabulary serves to check every expression. Each case has the ids
-with added tokens recognised and, where they differ, the ids of the same text as plain text.
+with added tokens recognised and, where they differ, the ids of the same text as plain text. --classes writes which characters
+the library's expressions take for letters, numbers, marks and space.
 """
 import argparse
 import json
@@ -121,14 +123,47 @@ def make_texts(tokenizer, special, count, seed):
     return texts[:count]
 
 
+def ranges(chars):
+    out = []
+    for c in sorted(chars):
+        if out and out[-1][1] == c - 1:
+            out[-1][1] = c
+        else:
+            out.append([c, c])
+    return out
+
+
+def members(expression):
+    """The characters that expression, a class, matches: what the library does not remove, it does not."""
+    remove = pre_tokenizers.Split(Regex(expression), "removed")
+    chars = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    left = set()
+    for i in range(0, len(chars), 4096):
+        for piece, _ in remove.pre_tokenize_str("".join(map(chr, chars[i:i + 4096]))):
+            left.update(map(ord, piece))
+    return ranges(set(chars) - left)
+
+
+def write_classes(path):
+    classes = {"letter": r"\p{L}", "number": r"\p{N}", "mark": r"\p{M}", "space": r"\s"}
+    with open(path, "w") as f:
+        f.write(f'{{"origin":"tokenizers {tokenizers.__version__}, oracle.py --classes"')
+        for name, expression in classes.items():
+            f.write(f',\n"{name}":{json.dumps(members(expression), separators=(",", ":"))}')
+        f.write("}\n")
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("model")
+    ap.add_argument("model", nargs="?")
+    ap.add_argument("--classes", action="store_true")
     ap.add_argument("--pre")
     ap.add_argument("--count", type=int, default=2000)
     ap.add_argument("--seed", type=int, default=1)
     ap.add_argument("--out", required=True)
     args = ap.parse_args()
+    if args.classes:
+        return write_classes(args.out)
     tokenizer, plain, pre, special = build(args.model, args.pre)
     cases = []
     for text in make_texts(tokenizer, special, args.count, args.seed):

@@ -10,6 +10,7 @@
 #include "tokenizer/pretok.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <jansson.h>
 #include <pcre2.h>
 #include <stdlib.h>
 #include <utf8proc.h>
@@ -242,6 +243,66 @@ static void test_engine_paths_agree(void **state)
     mf_buf_free(&text);
 }
 
+static bool is_one_piece(const mf_pretok *p, const char *before, uint32_t c)
+{
+    char text[8];
+    size_t n = strlen(before);
+    memcpy(text, before, n);
+    n += mf_utf8_encode(c, text + n);
+    return split_all(p, (mf_str){text, n}).n == 1;
+}
+
+/* Expects every character of a class of classes.json to go on a piece that begins with `before`, and to be
+ * none of the other classes. */
+static void check_class(const mf_pretok *p, const json_t *classes, const char *name, const char *before)
+{
+    static const char *const names[] = {"letter", "number", "mark", "space"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const json_t *list = json_object_get(classes, names[k]), *range;
+        size_t i;
+        assert_true(json_array_size(list) > 5);
+        json_array_foreach(list, i, range)
+        {
+            int64_t last = json_integer_value(json_array_get(range, 1));
+            for (int64_t c = json_integer_value(json_array_get(range, 0)); c <= last; c++)
+                if (is_one_piece(p, before, (uint32_t)c) != (strcmp(name, names[k]) == 0))
+                    fail_msg("U+%04X is %s, taken for %s or not", (unsigned)c, names[k], name);
+        }
+    }
+}
+
+/* Which characters are letters, numbers, marks and space is as in the library that the models' tokenizers run
+ * on, whatever the engine here knows. */
+static void test_character_classes(void **state)
+{
+    (void)state;
+    json_error_t e;
+    json_t *classes = json_load_file(data_path("tokenizer/classes.json"), 0, &e);
+    mf_pretok gpt2, qwen2, qwen35;
+    assert_non_null(classes);
+    compile_kind(&gpt2, "gpt-2");
+    compile_kind(&qwen2, "qwen2");
+    compile_kind(&qwen35, "qwen35");
+    check_class(&qwen2, classes, "letter", "a");
+    check_class(&gpt2, classes, "number", "1");
+    check_class(&gpt2, classes, "space", "\t");
+    const json_t *list = json_object_get(classes, "mark"), *range;
+    size_t i;
+    json_array_foreach(list, i, range)
+    {
+        int64_t last = json_integer_value(json_array_get(range, 1));
+        for (int64_t c = json_integer_value(json_array_get(range, 0)); c <= last; c++)
+            assert_true(is_one_piece(&qwen35, "a", (uint32_t)c));
+    }
+    /* What older data calls a space, and what no data does. */
+    assert_false(is_one_piece(&gpt2, "\t", 0x180E));
+    assert_false(is_one_piece(&gpt2, "\t", 0x200B));
+    mf_pretok_free(&gpt2);
+    mf_pretok_free(&qwen2);
+    mf_pretok_free(&qwen35);
+    json_decref(classes);
+}
+
 /* Bytes that no text may hold are spelled and read back too. */
 static void test_bytes_and_spelling(void **state)
 {
@@ -294,10 +355,15 @@ static void test_missing_bytes_are_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bpe_paths_agree),     cmocka_unit_test(test_nfc_of_every_character),
-        cmocka_unit_test(test_nfc_of_random_text),  cmocka_unit_test(test_broken_bytes),
-        cmocka_unit_test(test_engine_has_no_limit), cmocka_unit_test(test_engine_paths_agree),
-        cmocka_unit_test(test_bytes_and_spelling),  cmocka_unit_test(test_missing_bytes_are_left_out),
+        cmocka_unit_test(test_bpe_paths_agree),
+        cmocka_unit_test(test_nfc_of_every_character),
+        cmocka_unit_test(test_nfc_of_random_text),
+        cmocka_unit_test(test_broken_bytes),
+        cmocka_unit_test(test_engine_has_no_limit),
+        cmocka_unit_test(test_engine_paths_agree),
+        cmocka_unit_test(test_character_classes),
+        cmocka_unit_test(test_bytes_and_spelling),
+        cmocka_unit_test(test_missing_bytes_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
