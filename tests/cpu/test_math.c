@@ -1,5 +1,5 @@
 /* mathfn: errors against libm's wider types and mpmath's values, edges, and the very bits. */
-#include "backends/cpu/mathfn.h"
+#include "base/mathfn.h"
 #include "base/half.h"
 #include "support/support.h"
 

@@ -2,7 +2,7 @@
  * formulas in double with bounds that follow from the roundings. */
 #include "cpu/guard.h"
 
-#include "backends/cpu/mathfn.h"
+#include "base/mathfn.h"
 #include "base/half.h"
 
 #include <math.h>

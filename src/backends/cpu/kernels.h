@@ -10,26 +10,28 @@
 /* ---- quantized activations
  * ------------------------------------------------------------------------------------ */
 
+enum { CPU_TILE_SMALL = 8, CPU_TILE = 6 }; /* tokens per tile: up to 8 tokens, and beyond */
+
 /* nt tokens of k values (k a multiple of 32) as Q8_0 blocks of 32, in the forms the matmul kernels read. One
  * value in the graph has one of these, made once and read by all matmuls. The memory is the caller's. */
 typedef struct cpu_act {
     int32_t k, nt;
-    int32_t tok;    /* tokens per tile: 8 up to 8 tokens, 6 beyond */
+    int32_t tok;    /* tokens per tile; the last tile has what is left */
     int8_t *q;      /* [nt][k]: rint(x * (127 / amax)) */
     float *d;       /* [nt][k/32]: amax / 127 */
     float *ds;      /* [nt][k/32]: d * sum of q */
-    int32_t *z;     /* [nt][k/32]: -8 * sum of q */
-    int16_t *bs16;  /* [nt][k/16]: sums of q */
-    int32_t *tiles; /* [ceil(nt/tok)][k/32] tiles, the same numbers laid out for broadcast */
+    int32_t *tiles; /* [ceil(nt/tok)][k/32] tiles, the same numbers laid out for broadcast (act.h) */
 } cpu_act;
 
+/* Never wraps: k and nt are 31 bits each, and a value takes less than 4 bytes. */
 size_t cpu_act_bytes(int32_t k, int32_t nt);
 int32_t cpu_act_tokens(int32_t nt); /* tokens per tile for nt tokens */
-/* Points a into mem (cpu_act_bytes(k, nt) bytes, 64-byte aligned) and clears the padding of the last tile. */
+/* Points a into mem (cpu_act_bytes(k, nt) bytes, 64-byte aligned). Touches none of it. */
 void cpu_act_bind(cpu_act *a, void *mem, int32_t k, int32_t nt);
 
 /* Quantizes tokens [t0, t1) of x (row t at x + t * ldx), 32-blocks [b0, b1), and lays them out in their
- * tiles. t0 is a multiple of a->tok, t1 too or nt. */
+ * tiles. Any split over tokens and blocks gives the same; parts may run at the same time. A block with a
+ * value that is not finite gets d = NaN and q = 0, so that every output that reads it is NaN. */
 typedef void cpu_quantize_fn(const cpu_act *a, const float *x, size_t ldx, int32_t t0, int32_t t1, int32_t b0,
                              int32_t b1);
 
@@ -39,10 +41,10 @@ typedef void cpu_quantize_fn(const cpu_act *a, const float *x, size_t ldx, int32
 /* y[t * ldy + r] = sum over k of w[r][i] * x[t][i], for nt tokens and the rows the call names. */
 typedef struct cpu_matmul {
     mf_type type;
-    int32_t rows, k, nt;
+    int32_t rows, k, nt; /* k: a multiple of the type's block_values */
     const uint8_t *w;    /* rows of native blocks, 2-byte aligned, in place in the file's mapping */
     const uint8_t *next; /* what this thread will read after its last row (prefetched), or NULL */
-    const cpu_act *act;  /* for quantized types */
+    const cpu_act *act;  /* for quantized types: of nt tokens and k values */
     const float *x;      /* for F32, F16, BF16: token t at x + t * ldx */
     size_t ldx;          /* floats */
     float *y;
@@ -52,7 +54,7 @@ typedef struct cpu_matmul {
 
 enum { CPU_SCRATCH = 1 << 20 };
 
-/* Rows [r0, r1). */
+/* Rows [r0, r1), any part of [0, rows). */
 typedef void cpu_matmul_fn(const cpu_matmul *m, int32_t r0, int32_t r1);
 
 /* ---- attention
@@ -130,10 +132,10 @@ typedef struct cpu_kernels {
     cpu_store_row_fn *store_row;
 } cpu_kernels;
 
-/* A tier's own entries, written over the table of the tier below. cpu_kernels_ref sets all of scalar C, the
- * rows part through cpu_rows_init_ref. */
-void cpu_kernels_ref(cpu_kernels *k);
-void cpu_rows_init_ref(cpu_kernels *k); /* attention, norms, elements */
+/* A tier's own entries, written over the table of the tier below. _matmul_: quantize and matmul; _rows_:
+ * attention, norms, elements. */
+void cpu_matmul_init_ref(cpu_kernels *k);
+void cpu_rows_init_ref(cpu_kernels *k);
 void cpu_matmul_init_avx2(cpu_kernels *k);
 void cpu_rows_init_avx2(cpu_kernels *k);
 void cpu_matmul_init_avx512(cpu_kernels *k);
@@ -142,8 +144,8 @@ void cpu_rows_init_avx512(cpu_kernels *k);
 typedef enum cpu_tier { CPU_TIER_SCALAR, CPU_TIER_AVX2, CPU_TIER_AVX512, CPU_TIER_COUNT } cpu_tier;
 
 const char *cpu_tier_name(cpu_tier t);
-bool cpu_tier_usable(
-    cpu_tier t); /* compiled in, and this processor and its system have it (or it is emulated) */
+/* Compiled in, and this processor and its system have it (or it is emulated). */
+bool cpu_tier_usable(cpu_tier t);
 /* The table of the highest usable tier that is not above cap. */
 void cpu_kernels_select(cpu_kernels *k, cpu_tier cap);
 

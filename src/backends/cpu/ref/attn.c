@@ -1,7 +1,7 @@
 /* Attention in scalar C: the specification of the order of every sum. */
 #include "backends/cpu/ref/rows.h"
 
-#include "backends/cpu/mathfn.h"
+#include "base/mathfn.h"
 #include "base/bytes.h"
 #include "base/half.h"
 

@@ -1,7 +1,7 @@
 /* Norms, softmax, rotation, elements and KV storage in scalar C: the specification. */
 #include "backends/cpu/ref/rows.h"
 
-#include "backends/cpu/mathfn.h"
+#include "base/mathfn.h"
 #include "base/half.h"
 
 static void cpu_rms_norm_ref(float *y, const float *x, const float *w, int32_t n, float eps)

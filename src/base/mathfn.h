@@ -1,8 +1,10 @@
 /* Functions with the same bits on every compiler and machine: the exponential, SiLU, sine and cosine, powers,
  * and the tree of long sums. They are built from fma, rint, sqrt, division and polynomials; no libm function
  * whose result is not exact takes part. docs/numerics.md has the formulas. Owns no state. */
-#ifndef MF_BACKENDS_CPU_MATHFN_H
-#define MF_BACKENDS_CPU_MATHFN_H
+#ifndef MF_BASE_MATHFN_H
+#define MF_BASE_MATHFN_H
+
+#include <stddef.h>
 
 /* e(x), for scalar and vector code alike: n = rint(x * LOG2E); r = x - n * (LN2_HI + LN2_LO);
  * p = ((C6 r + C5) r + ... + 1) r + 1, each step one fma; 2^n enters through the exponent field. */
@@ -28,6 +30,18 @@ void mf_math_sincos(double x, double *sin_x, double *cos_x);
 /* base^y, relative error below 1e-15 * (1 + |y|) for a result between 2^-1021 and 2^1023; smaller ones are 0,
  * larger ones infinite. base is positive and normal and y finite, else the result is NaN. */
 double mf_math_pow(double base, double y);
+
+/* e^x in double, relative error below 1e-15; 0 below MIN, infinite above MAX. NaN stays NaN. */
+#define MF_EXP_F64_MIN -708.0
+#define MF_EXP_F64_MAX 709.0
+double mf_math_exp_f64(double x);
+
+/* x[i] = e^x[i] for n numbers from MIN to MAX: the same bits as mf_math_exp_f64. */
+void mf_math_exp_f64_n(double *x, size_t n);
+
+/* The natural logarithm in double, relative error below 1e-15. 0 gives -infinity, negative numbers give NaN,
+ * subnormal ones count as 0. */
+double mf_math_log_f64(double x);
 
 /* The sum of sixteen partial sums, in the one order that every kernel keeps. */
 static inline float mf_math_tree16(const float l[16])

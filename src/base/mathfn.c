@@ -1,6 +1,6 @@
 /* The functions of mathfn.h. Series coefficients are the Taylor ones: their terms end below the error that
  * the ranges leave, and a reader can check them. */
-#include "backends/cpu/mathfn.h"
+#include "base/mathfn.h"
 
 #include "base/half.h"
 
@@ -81,11 +81,17 @@ static double from_bits(uint64_t u)
     return d;
 }
 
+static uint64_t to_bits(double d)
+{
+    uint64_t u;
+    memcpy(&u, &d, sizeof u);
+    return u;
+}
+
 /* log2 of a positive normal number as an integer and a rest in [-0.5, 0.5]. */
 static double log2_split(double x, double *rest)
 {
-    uint64_t u;
-    memcpy(&u, &x, sizeof u);
+    uint64_t u = to_bits(x);
     double e = (double)(u >> 52) - 1023, m = from_bits((u & (UINT64_MAX >> 12)) | (uint64_t)1023 << 52);
     if (m > 0x1.6a09e667f3bcdp+0) { /* sqrt 2 */
         m *= 0.5;
@@ -108,4 +114,38 @@ double mf_math_pow(double base, double y)
     if (n < -1021) return 0;
     double z = ((t - n) + low) * 0x1.62e42fefa39efp-1; /* ln 2 */
     return series(exp_series, N_EXP, z) * from_bits((uint64_t)(n + 1023) << 52);
+}
+
+/* For -708 <= x <= 709, with neither fma nor branches, so that compilers make vectors of it: Taylor up to
+ * r^12 / 12! in groups of four. Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits, from
+ * where it goes to the exponent. ln 2 = hi + lo, hi short enough for an exact n * hi. */
+static double exp_core(double x)
+{
+    double t = x * 0x1.71547652b82fep+0 + 0x1.8p52, n = t - 0x1.8p52;
+    double r = (x - n * 0x1.62e42fefap-1) - n * 0x1.cf79abc9e3b3ap-40, r2 = r * r, r4 = r2 * r2;
+    double a = (1 + r) + r2 * (1.0 / 2 + r * (1.0 / 6));
+    double b = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
+    double c = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
+    double p = a + r4 * (b + r4 * (c + r4 * (1.0 / 479001600)));
+    return from_bits(to_bits(p) + (to_bits(t) << 52));
+}
+
+double mf_math_exp_f64(double x)
+{
+    if (!(x <= MF_EXP_F64_MAX)) return x > MF_EXP_F64_MAX ? (double)INFINITY : x;
+    return x < MF_EXP_F64_MIN ? 0 : exp_core(x);
+}
+
+void mf_math_exp_f64_n(double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = exp_core(x[i]);
+}
+
+double mf_math_log_f64(double x)
+{
+    if (x != x || x < 0) return NAN;
+    if (x < 0x1p-1022) return -INFINITY;
+    if (isinf(x)) return x;
+    double rest, e = log2_split(x, &rest);
+    return e * 0x1.62e42fefa38p-1 + (e * 0x1.ef35793c7673p-45 + rest * 0x1.62e42fefa39efp-1);
 }
