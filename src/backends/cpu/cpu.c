@@ -217,7 +217,7 @@ static void close_device(mf_device *dev)
     mf_free(d);
 }
 
-static const mf_device_ops cpu_ops = {
+const mf_device_ops cpu_device_ops = {
     .supports = supports,
     .buffer_alloc = buffer_alloc,
     .buffer_free = buffer_free,
@@ -250,7 +250,7 @@ minfer_status mf_cpu_open(const mf_backend_options *o, mf_device **out, minfer_e
     if (cap >= CPU_TIER_COUNT) return mf_fail(err, MINFER_ERR_ARG, "cpu: tier %d is unknown", cap);
     cpu_device *d = mf_calloc(1, sizeof *d);
     if (!d) return MF_NOMEM(err);
-    d->base = (mf_device){.ops = &cpu_ops,
+    d->base = (mf_device){.ops = &cpu_device_ops,
                           .name = "cpu",
                           .id = MF_BACKEND_CPU,
                           .priority = mf_backend_table[MF_BACKEND_CPU].priority,

@@ -14,6 +14,9 @@ cpu_emit_fn cpu_emit_attn;                                              /* steps
 minfer_status cpu_reads_value(cpu_emit *e, mf_id id);
 minfer_status cpu_writes_value(cpu_emit *e, mf_id id);
 
+/* inv[n_rot / 2]: the frequencies of a rotation, factors and scaling applied. */
+minfer_status cpu_rope_frequencies(cpu_emit *e, const mf_node *n, const mf_attr_rope *r, double *inv);
+
 /* Bytes of the shared partial results of an attention node; 0 when its threads keep their own. */
 size_t cpu_attn_shared_bytes(const mf_node *n);
 /* Bytes a thread needs for the partial results of its own rows. */

@@ -212,19 +212,14 @@ static const cpu_step *angles_made(const cpu_emit *e, const mf_node *n)
     return NULL;
 }
 
-static minfer_status frequencies(cpu_emit *e, const mf_node *n, double **out)
+minfer_status cpu_rope_frequencies(cpu_emit *e, const mf_node *n, const mf_attr_rope *r, double *inv)
 {
-    const mf_attr_rope *r = &n->attr.rope;
     const cpu_weight *f = NULL;
-    size_t half = (size_t)r->n_rot / 2;
-    double *inv = mf_arena_array(&e->p->arena, half, sizeof *inv);
-    if (!inv) return MF_NOMEM(e->err);
     if (r->factors) MF_TRY(cpu_weight_need(e, n, r->factors, &f));
-    for (size_t i = 0; i < half; i++) {
-        inv[i] = mf_math_pow((double)r->freq_base, -2.0 * (double)i / r->n_rot) * (double)r->freq_scale;
+    for (int32_t i = 0; i < r->n_rot / 2; i++) {
+        inv[i] = mf_math_pow((double)r->freq_base, -2.0 * i / r->n_rot) * (double)r->freq_scale;
         if (f) inv[i] /= (double)((const float *)(const void *)f->data)[i];
     }
-    *out = inv;
     return MINFER_OK;
 }
 
@@ -236,11 +231,12 @@ static minfer_status emit_angles(cpu_emit *e, const mf_node *n, float **cs)
         return MINFER_OK;
     }
     cpu_step *s;
-    double *inv;
+    double *inv = mf_arena_array(&e->p->arena, (size_t)n->attr.rope.n_rot / 2, sizeof *inv);
     mf_mem m = mf_exec_scratch(e->x, e->dev->base.index);
     cpu_scratch layout;
     cpu_scratch_layout(e->dev, e->x->graph, &layout);
-    MF_TRY(frequencies(e, n, &inv));
+    if (!inv) return MF_NOMEM(e->err);
+    MF_TRY(cpu_rope_frequencies(e, n, &n->attr.rope, inv));
     MF_TRY(cpu_push(e, run_angles, n, tokens(n), &s));
     *cs = (float *)(void *)((uint8_t *)m.buf + m.offset + layout.angles);
     s->u.angles = (cpu_angles_args){*cs, (const int32_t *)(void *)cpu_value(e, n->src[1]), inv,
