@@ -116,9 +116,9 @@ double mf_math_pow(double base, double y)
     return series(exp_series, N_EXP, z) * from_bits((uint64_t)(n + 1023) << 52);
 }
 
-/* Neither fma nor branches, so that compilers make vectors of it: Taylor up to r^12 / 12! in groups of four.
- * Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits, from where it goes to the exponent.
- * ln 2 = hi + lo, hi short enough for an exact n * hi. */
+/* For -708 <= x <= 709, with neither fma nor branches, so that compilers make vectors of it: Taylor up to
+ * r^12 / 12! in groups of four. Adding 1.5 * 2^52 rounds to an integer and leaves it in the low bits, from
+ * where it goes to the exponent. ln 2 = hi + lo, hi short enough for an exact n * hi. */
 static double exp_core(double x)
 {
     double t = x * 0x1.71547652b82fep+0 + 0x1.8p52, n = t - 0x1.8p52;
@@ -127,14 +127,13 @@ static double exp_core(double x)
     double b = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
     double c = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800));
     double p = a + r4 * (b + r4 * (c + r4 * (1.0 / 479001600)));
-    uint64_t keep = (uint64_t)0 - (uint64_t)(x >= -708.0);
-    return from_bits((to_bits(p) + (to_bits(t) << 52)) & keep);
+    return from_bits(to_bits(p) + (to_bits(t) << 52));
 }
 
 double mf_math_exp_f64(double x)
 {
-    if (!(x <= 709.0)) return x > 709.0 ? (double)INFINITY : x;
-    return exp_core(x);
+    if (!(x <= MF_EXP_F64_MAX)) return x > MF_EXP_F64_MAX ? (double)INFINITY : x;
+    return x < MF_EXP_F64_MIN ? 0 : exp_core(x);
 }
 
 void mf_math_exp_f64_n(double *x, size_t n)

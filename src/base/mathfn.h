@@ -31,10 +31,12 @@ void mf_math_sincos(double x, double *sin_x, double *cos_x);
  * larger ones infinite. base is positive and normal and y finite, else the result is NaN. */
 double mf_math_pow(double base, double y);
 
-/* e^x in double, relative error below 1e-15; 0 below -708, infinite above 709. NaN stays NaN. */
+/* e^x in double, relative error below 1e-15; 0 below MIN, infinite above MAX. NaN stays NaN. */
+#define MF_EXP_F64_MIN -708.0
+#define MF_EXP_F64_MAX 709.0
 double mf_math_exp_f64(double x);
 
-/* x[i] = e^x[i] for n numbers, each at most 709: the same bits as mf_math_exp_f64. */
+/* x[i] = e^x[i] for n numbers from MIN to MAX: the same bits as mf_math_exp_f64. */
 void mf_math_exp_f64_n(double *x, size_t n);
 
 /* The natural logarithm in double, relative error below 1e-15. 0 gives -infinity, negative numbers give NaN,
