@@ -27,6 +27,15 @@ static minfer_status bind_method(mf_render *r, const mf_tfndef *def, mf_tval obj
     return MINFER_OK;
 }
 
+static void number_property(mf_tval v, const mf_tstr *name, mf_tval *out)
+{
+    bool whole = mf_tis_int(v);
+    if (mf_tstr_is(name, "real") || (whole && mf_tstr_is(name, "numerator")))
+        *out = whole ? mf_tint(mf_tas_int(v)) : v;
+    if (mf_tstr_is(name, "imag")) *out = whole ? mf_tint(0) : mf_tfloat(0);
+    if (whole && mf_tstr_is(name, "denominator")) *out = mf_tint(1);
+}
+
 /* Attributes that are values rather than methods; MISSING when there is none. */
 static minfer_status property(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out)
 {
@@ -41,6 +50,9 @@ static minfer_status property(mf_render *r, mf_tval obj, mf_tval name, mf_tval *
     case MF_T_MACRO: return mf_tmacro_attr(r, obj.macro, name.s, out);
     case MF_T_CYCLER: return mf_tcycler_attr(r, obj.cycler, name.s, out);
     case MF_T_JOINER: return mf_tjoiner_attr(r, obj.joiner, name.s, out);
+    case MF_T_BOOL:
+    case MF_T_INT:
+    case MF_T_FLOAT: number_property(obj, name.s, out); return MINFER_OK;
     case MF_T_RANGE: return mf_trange_attr(obj.range, name.s, out);
     case MF_T_TUPLE:
         if (obj.list->group && mf_tstr_is(name.s, "grouper")) *out = obj.list->v[0];
@@ -52,7 +64,7 @@ static minfer_status property(mf_render *r, mf_tval obj, mf_tval name, mf_tval *
 
 minfer_status mf_attr_only(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out)
 {
-    if (mf_tis(obj, MF_T_UNDEFINED)) return mf_tundefined_raise(r, obj);
+    if (mf_tis(obj, MF_T_UNDEFINED) && !mf_tstr_is(name.s, "__class__")) return mf_tundefined_raise(r, obj);
     MF_TRY(property(r, obj, name, out));
     bool found = !mf_tis(*out, MF_T_MISSING);
     if (is_dunder(name.s) || (found && is_private(name.s))) return mf_tundefined_unsafe(r, obj, name, out);

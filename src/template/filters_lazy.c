@@ -27,7 +27,8 @@ static minfer_status keep_call(mf_render *r, const mf_tcall *from, mf_tcall *to)
 typedef struct mapper {
     mf_tcall call;       /* of the filter */
     mf_titer *from;      /* NULL before the first item is read */
-    const mf_tfndef *fn; /* a filter or test; NULL: the value itself, or its truth */
+    mf_tval name;        /* of a filter or test; MISSING: the value itself, or its truth */
+    const mf_tfndef *fn; /* NULL when there is none of that name: an error once there is an item */
     mf_tcall args;       /* for fn */
     mf_tpath path;       /* where the value is */
     mf_tval otherwise;
@@ -74,10 +75,10 @@ static minfer_status begin_map(mf_render *r, mapper *m)
         return mf_path_parse(r, attribute, &m->path);
     }
     if (m->call.npos == 0) return mf_render_raise(r, MF_TE_FILTER, "map requires a filter argument");
-    mf_tval name = m->call.pos[0];
-    m->fn = mf_tis(name, MF_T_STR) ? mf_filter_find(name.s) : NULL;
+    m->name = m->call.pos[0];
+    m->fn = mf_tis(m->name, MF_T_STR) ? mf_filter_find(m->name.s) : NULL;
     m->args = after(&m->call, 1);
-    return m->fn ? MINFER_OK : no_function(r, "filter", name);
+    return MINFER_OK;
 }
 
 static minfer_status begin_select(mf_render *r, mapper *m)
@@ -87,10 +88,10 @@ static minfer_status begin_select(mf_render *r, mapper *m)
     m->otherwise = mf_tmissing();
     if (m->attribute) MF_TRY(mf_path_parse(r, m->call.pos[0], &m->path));
     if (m->call.npos == off) return MINFER_OK;
-    mf_tval name = m->call.pos[off];
-    m->fn = mf_tis(name, MF_T_STR) ? mf_test_find(name.s) : NULL;
+    m->name = m->call.pos[off];
+    m->fn = mf_tis(m->name, MF_T_STR) ? mf_test_find(m->name.s) : NULL;
     m->args = after(&m->call, off + 1);
-    return m->fn ? MINFER_OK : no_function(r, "test", name);
+    return MINFER_OK;
 }
 
 /* Opens the source when the first item is asked for; *empty when there is nothing to look at. */
@@ -115,8 +116,8 @@ static minfer_status next_mapped(mf_render *r, mf_titer *it, mf_tval *out)
     if (empty) return MINFER_OK;
     MF_TRY(mf_titer_next(r, m->from, out));
     if (mf_tis(*out, MF_T_MISSING)) return MINFER_OK;
-    if (m->fn) return mf_tcall_def(r, m->fn, *out, &m->args, out);
-    return mf_path_get(r, &m->path, *out, m->otherwise, out);
+    if (mf_tis(m->name, MF_T_MISSING)) return mf_path_get(r, &m->path, *out, m->otherwise, out);
+    return m->fn ? mf_tcall_def(r, m->fn, *out, &m->args, out) : no_function(r, "filter", m->name);
 }
 
 static minfer_status next_selected(mf_render *r, mf_titer *it, mf_tval *out)
@@ -130,7 +131,10 @@ static minfer_status next_selected(mf_render *r, mf_titer *it, mf_tval *out)
         MF_TRY(mf_titer_next(r, m->from, out));
         if (mf_tis(*out, MF_T_MISSING)) break;
         MF_TRY(mf_path_get(r, &m->path, *out, m->otherwise, &v));
-        if (m->fn) MF_TRY(mf_tcall_def(r, m->fn, v, &m->args, &v));
+        if (m->fn)
+            MF_TRY(mf_tcall_def(r, m->fn, v, &m->args, &v));
+        else if (!mf_tis(m->name, MF_T_MISSING))
+            return no_function(r, "test", m->name);
         if (mf_tval_truth(v) != m->reject) break;
     }
     return MINFER_OK;
@@ -232,7 +236,8 @@ static minfer_status next_batch(mf_render *r, mf_titer *it, mf_tval *out)
     mf_tval item;
     int64_t n;
     if (!c->from) MF_TRY(mf_titer_open(r, it->src, &c->from));
-    MF_TRY(mf_tval_need_int(r, c->size, &n));
+    bool whole = mf_tis_int(c->size);
+    n = whole ? mf_tas_int(c->size) : -1; /* what is no number is never reached */
     MF_TRY(mf_tlist_new(r, 0, &l));
     *out = mf_tlistval(l);
     if (!mf_tis(c->carried, MF_T_MISSING)) MF_TRY(mf_tlist_push(r, l, c->carried));
@@ -247,7 +252,7 @@ static minfer_status next_batch(mf_render *r, mf_titer *it, mf_tval *out)
         MF_TRY(mf_tlist_push(r, l, item));
     }
     if (l->n == 0) *out = mf_tmissing();
-    return l->n ? fill_up(r, c, n, l) : MINFER_OK;
+    return l->n && whole ? fill_up(r, c, n, l) : MINFER_OK;
 }
 
 static minfer_status next_slice(mf_render *r, mf_titer *it, mf_tval *out)

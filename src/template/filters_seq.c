@@ -61,11 +61,12 @@ typedef struct keys { /* what sorting and comparing looks at */
     mf_tpath *path;
     size_t n;
     bool case_sensitive;
+    bool listed; /* the key is a list, whatever n is: equal items are then never asked for their order */
 } keys;
 
 static minfer_status one_path(mf_render *r, mf_tval attribute, bool case_sensitive, keys *out)
 {
-    *out = (keys){MF_RENDER_NEW(r, mf_tpath), 1, case_sensitive};
+    *out = (keys){MF_RENDER_NEW(r, mf_tpath), 1, case_sensitive, false};
     return out->path ? mf_path_parse(r, attribute, out->path) : mf_render_failed(r);
 }
 
@@ -74,10 +75,14 @@ static minfer_status many_paths(mf_render *r, mf_tval attribute, bool case_sensi
 {
     static const mf_tstr comma = {",", 1, 1};
     mf_tlist *parts;
-    if (!mf_tis(attribute, MF_T_STR)) return one_path(r, attribute, case_sensitive, out);
+    if (!mf_tis(attribute, MF_T_STR)) {
+        MF_TRY(one_path(r, attribute, case_sensitive, out));
+        out->listed = true;
+        return MINFER_OK;
+    }
     MF_TRY(mf_tlist_new(r, 0, &parts));
     MF_TRY(mf_text_split(r, attribute.s, &comma, -1, parts));
-    *out = (keys){mf_render_alloc(r, parts->n, sizeof *out->path), parts->n, case_sensitive};
+    *out = (keys){mf_render_alloc(r, parts->n, sizeof *out->path), parts->n, case_sensitive, true};
     if (!out->path) return mf_render_failed(r);
     for (size_t i = 0; i < parts->n; i++) MF_TRY(mf_path_parse(r, parts->v[i], &out->path[i]));
     return MINFER_OK;
@@ -87,7 +92,7 @@ static minfer_status key_of(mf_render *r, const keys *k, mf_tval item, mf_tval o
 {
     mf_tlist *parts;
     mf_tval part;
-    if (k->n == 1) {
+    if (!k->listed) {
         MF_TRY(mf_path_get(r, &k->path[0], item, otherwise, &part));
         return mf_filter_fold(r, part, k->case_sensitive, out);
     }

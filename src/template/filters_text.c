@@ -112,6 +112,8 @@ static minfer_status indent(mf_render *r, mf_targs *a, mf_tval *out)
     mf_tlist *lines;
     mf_tval newline;
     bool first = mf_targ_truth(a, 2, false), blank = mf_targ_truth(a, 3, false);
+    if (mf_tis(a->v[0], MF_T_LIST))
+        return mf_render_raise(r, MF_TE_ATTRIBUTE, "'list' object has no attribute 'splitlines'");
     MF_TRY(mf_tstr_lit(r, "\n", &newline));
     MF_TRY(mf_tval_binary(r, MF_OP_ADD, a->v[0], newline, out)); /* so that an empty last line counts */
     MF_TRY(indentation(r, a, &by));

@@ -335,7 +335,7 @@ static minfer_status lex_comment(lexer *l)
             return MINFER_OK;
         }
     }
-    return fail_here(l, "Missing end of comment tag");
+    return l->i < l->n ? fail_here(l, "Missing end of comment tag") : MINFER_OK;
 }
 
 /* Behind {% or {%-: the end of a tag that holds nothing but word, or 0. */
@@ -362,7 +362,7 @@ static minfer_status lex_raw(lexer *l)
         l->i = end;
         return MINFER_OK;
     }
-    return fail_here(l, "Missing end of raw directive");
+    return l->i < l->n ? fail_here(l, "Missing end of raw directive") : MINFER_OK;
 }
 
 static size_t find_tag(const lexer *l, size_t i)

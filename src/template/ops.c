@@ -322,7 +322,6 @@ minfer_status mf_tval_need_len(mf_render *r, mf_tval v, int64_t *n)
 
 minfer_status mf_tval_need_int(mf_render *r, mf_tval v, int64_t *out)
 {
-    if (mf_tis(v, MF_T_UNDEFINED)) return mf_tundefined_raise(r, v);
     if (!mf_tis_int(v))
         return mf_render_raise(r, MF_TE_TYPE, "'%s' object cannot be interpreted as an integer",
                                mf_tval_type_name(v));

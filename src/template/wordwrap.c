@@ -177,6 +177,7 @@ minfer_status mf_filter_wordwrap(mf_render *r, mf_targs *a, mf_tval *out)
     int64_t width;
     wrapper w = {
         .r = r, .break_words = mf_targ_truth(a, 2, true), .break_hyphens = mf_targ_truth(a, 4, true)};
+    if (mf_tis(a->v[0], MF_T_UNDEFINED)) return mf_tundefined_raise(r, a->v[0]);
     if (!mf_tis(a->v[0], MF_T_STR))
         return mf_render_raise(r, MF_TE_ATTRIBUTE, "'%s' object has no attribute 'splitlines'",
                                mf_tval_type_name(a->v[0]));
