@@ -21,7 +21,7 @@ void toy_model_init(toy_model *m, mf_type type);
 /* Seeded values for every weight of the model, registered with the device; memory is kept by the caller in
  * `store`. */
 typedef struct toy_store {
-    void *data[32];
+    void *data[64];
     int n;
 } toy_store;
 void toy_register(const toy_model *m, toy_store *s, mf_device *d);
