@@ -144,6 +144,7 @@ static minfer_status next_match(const mf_pretok *p, mf_str text, size_t at, pcre
 {
     PCRE2_SPTR s = (PCRE2_SPTR)text.s;
     int n = pcre2_match(p->code, s, text.n, at, p->options, md, p->limits);
+    /* Generated code has a small stack of its own; without it the engine takes what memory it needs. */
     if (n == PCRE2_ERROR_JIT_STACKLIMIT)
         n = pcre2_match(p->code, s, text.n, at, p->options | PCRE2_NO_JIT, md, p->limits);
     *start = *end = text.n;

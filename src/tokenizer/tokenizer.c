@@ -88,8 +88,8 @@ static void set_eog(mf_tokenizer *t, int64_t id)
 /* Ends of a turn or a text by name, because a file names only one of them as eos. Only control tokens count.
  */
 static const char *const eog_texts[] = {
-    "<|endoftext|>", "<|im_end|>",    "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|end|>",
-    "<|EOT|>",       "<|endofturn|>", "<end_of_turn>",   "<eos>",      "</s>",       "<｜end▁of▁sentence｜>",
+    "<|endoftext|>", "<|im_end|>", "<|end_of_text|>",       "<|eot_id|>", "<|eom_id|>", "<|end|>",
+    "<|EOT|>",       "</s>",       "<｜end▁of▁sentence｜>",
 };
 
 static minfer_status read_eog(mf_tokenizer *t, const mf_gguf *g, minfer_error *err)

@@ -1,6 +1,7 @@
 /* Text to token ids and back: byte-level BPE as GGUF carries it (tokenizer.ggml.model "gpt2"). Owns
  * vocabulary, merges and the pre-tokenizer's expressions; knows nothing of templates. A tokenizer is
- * immutable once made and may be used by many threads at once. */
+ * immutable once made and may be used by many threads at once. docs/tokenizer.md tells what was decided where
+ * files and libraries leave room. */
 #ifndef MF_TOKENIZER_TOKENIZER_H
 #define MF_TOKENIZER_TOKENIZER_H
 

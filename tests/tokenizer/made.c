@@ -1,3 +1,4 @@
+/* Writing small GGUF files into memory, and tokenizers out of them. */
 #include "tokenizer/made.h"
 #include "support/support.h"
 

@@ -1,3 +1,4 @@
+/* Random well-formed text. */
 #include "tokenizer/random_text.h"
 #include "support/support.h"
 

@@ -275,7 +275,7 @@ static void test_end_tokens(void **state)
     };
     int32_t not [] = {
         made_token(&v, "<|end|>", MF_TOKEN_NORMAL),      made_token(&v, "<|im_start|>", MF_TOKEN_CONTROL),
-        made_token(&v, "<|fim_pad|>", MF_TOKEN_CONTROL), made_token(&v, "<eos>", MF_TOKEN_USER_DEFINED),
+        made_token(&v, "<|fim_pad|>", MF_TOKEN_CONTROL), made_token(&v, "<|EOT|>", MF_TOKEN_USER_DEFINED),
         made_token(&v, "<pad>", MF_TOKEN_CONTROL),       made_token(&v, "<s>", MF_TOKEN_CONTROL),
     };
     made_put_vocab(&m, &v);
