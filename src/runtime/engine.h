@@ -31,6 +31,8 @@ typedef struct mf_batch {
 } mf_batch;
 minfer_status mf_engine_forward(minfer_engine *e, const mf_batch *b, float *logits, minfer_error *err);
 
+minfer_engine *mf_session_engine(const minfer_session *s);
+
 /* The parameters of a graph: one rule for runtime, export and trace. */
 mf_graph_params mf_engine_params(const minfer_engine *e, int32_t n_tokens, int32_t n_out);
 
