@@ -42,7 +42,17 @@ static minfer_status add_text(gen *g, int32_t id, bool *stopped, bool *go_on)
               mf_stop_push(&g->stop, g->piece.data, g->piece.len, &g->passed, stopped) &&
               mf_detok_push(&g->detok, g->passed.data, g->passed.len, &g->text);
     if (!ok) return nomem(g);
-    if (!*stopped) hand_out(g, id, go_on);
+    hand_out(g, id, go_on);
+    return MINFER_OK;
+}
+
+/* The end of the turn belongs to the timeline; it is told like every token, its name only on request. */
+static minfer_status end_turn(gen *g, int32_t id, bool *go_on)
+{
+    bool stopped = false;
+    MF_TRY(minfer_session_feed(g->s, &id, 1, NULL, 0, g->err));
+    if (g->o->special) return add_text(g, id, &stopped, go_on);
+    hand_out(g, id, go_on);
     return MINFER_OK;
 }
 
@@ -83,9 +93,7 @@ static minfer_status decode(gen *g, int64_t start)
         if (g->r->n_generated++ == 0) g->r->first_ns = mf_clock_ns() - start;
         if (!g->o->ignore_end && mf_tokenizer_is_eog(g->model->tok, id)) {
             g->r->finish = MINFER_FINISH_STOP;
-            MF_TRY(minfer_session_feed(g->s, &id, 1, NULL, 0,
-                                       g->err)); /* the end of the turn belongs to the timeline */
-            if (g->o->special) MF_TRY(add_text(g, id, &stopped, &go_on));
+            MF_TRY(end_turn(g, id, &go_on));
             break;
         }
         MF_TRY(add_text(g, id, &stopped, &go_on));
