@@ -149,6 +149,9 @@ typedef struct minfer_engine_options {
 } minfer_engine_options;
 
 MINFER_API void minfer_engine_options_init(minfer_engine_options *o); /* the defaults */
+/* Refuses what no model could make usable: values out of range, an unknown tier, and backends that are
+ * unknown, not compiled in or not usable here (the message says which). minfer_engine_create does it, too. */
+MINFER_API minfer_status minfer_engine_options_check(const minfer_engine_options *o, minfer_error *err);
 MINFER_API minfer_status minfer_engine_create(const minfer_model *m, const minfer_engine_options *o,
                                               minfer_engine **out, minfer_error *err);
 MINFER_API void minfer_engine_free(minfer_engine *e);

@@ -30,6 +30,18 @@ static void close_devices(mf_device **devices, int32_t n)
     for (int32_t i = 0; i < n; i++) devices[i]->ops->close(devices[i]);
 }
 
+minfer_status minfer_engine_options_check(const minfer_engine_options *o, minfer_error *err)
+{
+    const mf_backend *rows[MF_BACKEND_COUNT];
+    int32_t n_rows, tier;
+    MF_TRY(tier_of(o->cpu_tier, &tier, err));
+    if (o->n_threads < 0) return mf_fail(err, MINFER_ERR_ARG, "threads: %d is negative", o->n_threads);
+    if (o->n_ctx < 0) return mf_fail(err, MINFER_ERR_ARG, "context: %d is negative", o->n_ctx);
+    if (o->n_batch < 0 || o->n_batch > MAX_BATCH)
+        return mf_fail(err, MINFER_ERR_ARG, "batch: %d is not in 1..%d", o->n_batch, MAX_BATCH);
+    return mf_backend_select(o->backends, rows, &n_rows, err);
+}
+
 static minfer_status open_devices(const minfer_engine_options *o, mf_device **devices, int32_t *n,
                                   minfer_error *err)
 {
@@ -38,7 +50,6 @@ static minfer_status open_devices(const minfer_engine_options *o, mf_device **de
     int32_t n_rows;
     *n = 0;
     MF_TRY(tier_of(o->cpu_tier, &bo.cpu_tier, err));
-    if (o->n_threads < 0) return mf_fail(err, MINFER_ERR_ARG, "threads: %d is negative", o->n_threads);
     MF_TRY(mf_backend_select(o->backends, rows, &n_rows, err));
     for (int32_t i = 0; i < n_rows; i++) {
         bo.budget = rows[i]->id == MF_BACKEND_CPU ? 0 : (size_t)o->gpu_budget;
@@ -57,17 +68,13 @@ static mf_type cache_format(minfer_cache_type t)
     return t == MINFER_CACHE_F32 ? MF_TYPE_F32 : t == MINFER_CACHE_Q8_0 ? MF_TYPE_Q8_0 : MF_TYPE_F16;
 }
 
-static minfer_status set_sizes(minfer_engine *e, const minfer_engine_options *o, minfer_error *err)
+static void set_sizes(minfer_engine *e, const minfer_engine_options *o)
 {
     int32_t trained = e->model->bound->hp.n_ctx;
-    if (o->n_ctx < 0) return mf_fail(err, MINFER_ERR_ARG, "context: %d is negative", o->n_ctx);
-    if (o->n_batch < 0 || o->n_batch > MAX_BATCH)
-        return mf_fail(err, MINFER_ERR_ARG, "batch: %d is not in 1..%d", o->n_batch, MAX_BATCH);
     e->n_ctx = o->n_ctx ? o->n_ctx : DEFAULT_CTX;
     if (e->n_ctx > trained) e->n_ctx = trained;
     e->n_batch = o->n_batch ? o->n_batch : DEFAULT_BATCH;
     if (e->n_batch > e->n_ctx) e->n_batch = e->n_ctx;
-    return MINFER_OK;
 }
 
 /* Build-time fused ops that a device other than the last (the CPU) offers. */
@@ -97,7 +104,8 @@ static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, min
     if (!e->model->bound)
         return mf_fail(err, MINFER_ERR_STATE, "%s: was opened without its weights",
                        mf_gguf_path(e->model->gguf));
-    MF_TRY(set_sizes(e, o, err));
+    MF_TRY(minfer_engine_options_check(o, err));
+    set_sizes(e, o);
     e->trace = o->trace;
     e->trace_user = o->trace_user;
     e->base = (mf_graph_params){.n_ctx = e->n_ctx,
@@ -153,6 +161,7 @@ minfer_status minfer_engine_create(const minfer_model *m, const minfer_engine_op
     mf_device *devices[MF_MAX_DEVICES];
     int32_t n;
     *out = NULL;
+    MF_TRY(minfer_engine_options_check(o, err));
     MF_TRY(open_devices(o, devices, &n, err));
     return mf_engine_create_on(m, o, devices, n, out, err);
 }
