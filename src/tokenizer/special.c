@@ -73,15 +73,18 @@ static uint32_t lower_bound(const mf_special *s, const mf_vocab *v, uint32_t lo,
     return lo;
 }
 
-/* The longest special token that text begins with, or -1. */
-static int32_t longest_prefix(const mf_special *s, const mf_vocab *v, mf_str text)
+int32_t mf_special_prefix(const mf_special *s, const mf_vocab *v, mf_str text, bool *cut)
 {
     int32_t found = -1;
     unsigned char b = (unsigned char)text.s[0];
     uint32_t lo = s->first[b], hi = s->first[b + 1];
+    *cut = false;
     for (size_t depth = 1; lo < hi; depth++) {
         if (v->texts[s->ids[lo]].n == depth) found = (int32_t)s->ids[lo];
-        if (depth == text.n) break;
+        if (depth == text.n) {
+            *cut = v->texts[s->ids[hi - 1]].n > depth;
+            break;
+        }
         int next = (unsigned char)text.s[depth];
         lo = lower_bound(s, v, lo, hi, depth, next);
         hi = lower_bound(s, v, lo, hi, depth, next + 1);
@@ -94,8 +97,9 @@ int32_t mf_special_find(const mf_special *s, const mf_vocab *v, mf_str text, siz
     for (size_t i = from; i < text.n; i++) {
         unsigned char b = (unsigned char)text.s[i];
         if (s->first[b] == s->first[b + 1]) continue;
+        bool cut;
         *at = i;
-        int32_t id = longest_prefix(s, v, (mf_str){text.s + i, text.n - i});
+        int32_t id = mf_special_prefix(s, v, (mf_str){text.s + i, text.n - i}, &cut);
         if (id >= 0) return id;
     }
     return -1;

@@ -18,4 +18,8 @@ void mf_special_free(mf_special *s);
  * none. */
 int32_t mf_special_find(const mf_special *s, const mf_vocab *v, mf_str text, size_t from, size_t *at);
 
+/* The longest special token that text (n >= 1) begins with, or -1. *cut: all of text is the beginning of a
+ * longer one. */
+int32_t mf_special_prefix(const mf_special *s, const mf_vocab *v, mf_str text, bool *cut);
+
 #endif

@@ -161,6 +161,8 @@ typedef struct encoding { /* the state of one call */
     mf_bpe bpe;
     mf_normalizer normalizer;
     mf_buf spelled;
+    const size_t *inert; /* bytes where no special token begins */
+    size_t n_inert;
 } encoding;
 
 /* *id: the token that the whole piece is, or -1. */
@@ -194,11 +196,25 @@ static minfer_status encode_plain(encoding *e, mf_str text, minfer_error *err)
     return mf_pretok_split(&e->t->pretok, clean, encode_piece, e, err);
 }
 
+/* The next special token that may stand where it stands. */
+static int32_t next_special(encoding *e, mf_str text, size_t from, size_t *at)
+{
+    for (;; from = *at + 1) {
+        int32_t id = mf_special_find(&e->t->special, &e->t->vocab, text, from, at);
+        if (id < 0) return id;
+        while (e->n_inert && *e->inert < *at) {
+            e->inert++;
+            e->n_inert--;
+        }
+        if (!e->n_inert || *e->inert != *at) return id;
+    }
+}
+
 static minfer_status encode_text(encoding *e, mf_str text, bool special, minfer_error *err)
 {
     const mf_vocab *v = &e->t->vocab;
     size_t done = 0, at;
-    for (int32_t id; special && (id = mf_special_find(&e->t->special, v, text, done, &at)) >= 0;) {
+    for (int32_t id; special && (id = next_special(e, text, done, &at)) >= 0;) {
         MF_TRY(encode_plain(e, (mf_str){text.s + done, at - done}, err));
         if (!mf_tokens_push(e->out, id)) return MF_NOMEM(err);
         done = at + v->texts[id].n;
@@ -223,11 +239,23 @@ static bool add_ends(const mf_tokenizer *t, mf_tokens *out, size_t start)
 minfer_status mf_tokenizer_encode(const mf_tokenizer *t, const char *text, size_t n, unsigned flags,
                                   mf_tokens *out, minfer_error *err)
 {
+    return mf_tokenizer_encode_inert(t, text, n, flags, NULL, 0, out, err);
+}
+
+int32_t mf_tokenizer_special(const mf_tokenizer *t, const char *text, size_t n, bool *cut)
+{
+    return mf_special_prefix(&t->special, &t->vocab, (mf_str){text, n}, cut);
+}
+
+minfer_status mf_tokenizer_encode_inert(const mf_tokenizer *t, const char *text, size_t n, unsigned flags,
+                                        const size_t *inert, size_t n_inert, mf_tokens *out,
+                                        minfer_error *err)
+{
     size_t start = out->n;
     if (n > MF_MAX_TEXT)
         return mf_fail(err, MINFER_ERR_LIMIT, "a text of %zu bytes is too long to encode, at most %d", n,
                        MF_MAX_TEXT);
-    encoding e = {.t = t, .out = out};
+    encoding e = {.t = t, .out = out, .inert = inert, .n_inert = n_inert};
     minfer_status st = encode_text(&e, (mf_str){n ? text : "", n}, flags & MF_ENCODE_SPECIAL, err);
     if (st == MINFER_OK && (flags & MF_ENCODE_BOS) && !add_ends(t, out, start)) st = MF_NOMEM(err);
     mf_bpe_free(&e.bpe);

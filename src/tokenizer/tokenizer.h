@@ -47,6 +47,15 @@ enum {
 minfer_status mf_tokenizer_encode(const mf_tokenizer *t, const char *text, size_t n, unsigned flags,
                                   mf_tokens *out, minfer_error *err);
 
+/* The same with special tokens, none of which begins at a byte of text named in `inert` (ascending). */
+minfer_status mf_tokenizer_encode_inert(const mf_tokenizer *t, const char *text, size_t n, unsigned flags,
+                                        const size_t *inert, size_t n_inert, mf_tokens *out,
+                                        minfer_error *err);
+
+/* The longest special token that text (n >= 1) begins with, or -1; *cut: all of text is the beginning of a
+ * longer one. */
+int32_t mf_tokenizer_special(const mf_tokenizer *t, const char *text, size_t n, bool *cut);
+
 /* An id outside the vocabulary is an unused one without text. */
 int32_t mf_tokenizer_n_vocab(const mf_tokenizer *t);
 int32_t mf_tokenizer_bos(const mf_tokenizer *t); /* -1 when there is none */
