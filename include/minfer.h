@@ -78,6 +78,10 @@ MINFER_API void minfer_model_get_info(const minfer_model *m, minfer_model_info *
 MINFER_API minfer_status minfer_model_metadata(const minfer_model *m, size_t i, char **key, char **value,
                                                minfer_error *err);
 
+/* The same as a JSON value of its own type, arrays whole. */
+MINFER_API minfer_status minfer_model_metadata_json(const minfer_model *m, size_t i, char **key, char **value,
+                                                    minfer_error *err);
+
 typedef struct minfer_tensor_info {
     const char *name, *type; /* owned by the model */
     uint32_t n_dims;
