@@ -120,6 +120,12 @@ typedef struct minfer_chat {
  * MINFER_ERR_ARG. */
 MINFER_API minfer_status minfer_chat_render(const minfer_model *m, const minfer_chat *chat, char **text,
                                             size_t *n, minfer_error *err);
+/* Renders and turns the rendering into ids, BOS as with MINFER_TOKENIZE_BOS. Special tokens are recognised
+ * where the template put them: what stands in messages, tools and kwargs stays text. A token that the
+ * template itself looks for inside messages cannot be told apart and is recognised (<think> in old answers);
+ * a control token of which that is true outside the assistant's messages is MINFER_ERR_UNSUPPORTED. */
+MINFER_API minfer_status minfer_chat_tokenize(const minfer_model *m, const minfer_chat *chat, int32_t **ids,
+                                              size_t *n_ids, minfer_error *err);
 /* Renders with a template given as text; special_tokens NULL: none. */
 MINFER_API minfer_status minfer_template_render(const char *source, size_t source_n, const minfer_chat *chat,
                                                 char **text, size_t *n, minfer_error *err);
