@@ -176,6 +176,12 @@ void minfer_engine_free(minfer_engine *e)
     mf_free(e);
 }
 
+/* As users write it. */
+static const char *cache_name(mf_type format)
+{
+    return format == MF_TYPE_F32 ? "f32" : format == MF_TYPE_Q8_0 ? "q8_0" : "f16";
+}
+
 void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out)
 {
     *out = (minfer_engine_info){.n_ctx = e->n_ctx,
@@ -183,7 +189,7 @@ void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out)
                                 .n_vocab = e->model->bound->hp.n_vocab,
                                 .backends = e->backends,
                                 .cpu_tier = e->tier,
-                                .cache_type = mf_type_name(e->base.kv_format),
+                                .cache_type = cache_name(e->base.kv_format),
                                 .graphs_built = e->graphs.n_built,
                                 .graphs_reused = e->graphs.n_reused};
 }
