@@ -55,7 +55,8 @@ static minfer_status load_template(minfer_model *m, minfer_error *err)
 
 static minfer_status load_text(minfer_model *m, minfer_error *err)
 {
-    MF_TRY(mf_tokenizer_create(m->gguf, &m->tok, err));
+    minfer_status st = mf_tokenizer_create(m->gguf, &m->tok, err);
+    if (st != MINFER_OK) return mf_fail_prefix(err, st, "%s", mf_gguf_path(m->gguf));
     MF_TRY(load_template(m, err));
     m->special_tokens = special_tokens(m->gguf, m->tok);
     return m->special_tokens ? MINFER_OK : MF_NOMEM(err);
