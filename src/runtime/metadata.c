@@ -9,14 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The shortest number that reads back as the same float or double. */
+static void number_text(double v, bool narrow, char out[40])
+{
+    int digits = narrow ? 6 : 15, most = narrow ? 9 : 17;
+    do snprintf(out, 40, "%.*g", digits, v);
+    while (digits++ < most && (narrow ? strtof(out, NULL) != (float)v : strtod(out, NULL) != v));
+}
+
 static bool scalar(const mf_gguf_kv *kv, mf_gguf_type type, uint64_t i, mf_buf *out)
 {
     switch (type) {
-    case MF_GGUF_F32: return mf_buf_printf(out, "%.9g", (double)mf_load_f32(kv->data + 4 * i));
+    case MF_GGUF_F32:
     case MF_GGUF_F64: {
-        double v;
-        memcpy(&v, kv->data + 8 * i, sizeof v);
-        return mf_buf_printf(out, "%.17g", v);
+        char text[40];
+        number_text(mf_gguf_array_f64(kv, i), type == MF_GGUF_F32, text);
+        return mf_buf_str(out, text);
     }
     case MF_GGUF_BOOL: return mf_buf_str(out, kv->data[i] ? "true" : "false");
     case MF_GGUF_U64: return mf_buf_printf(out, "%llu", (unsigned long long)mf_load_u64(kv->data + 8 * i));
@@ -73,16 +81,12 @@ static json_t *json_text(mf_str s)
     return j;
 }
 
-/* A float as the shortest number that reads back as the same float; JSON has no word for the others. */
+/* JSON has no word for what is no number. */
 static json_t *json_float(double v, bool narrow)
 {
     char text[40];
-    if (!isfinite(v)) return json_null();
-    for (int digits = 6; narrow && digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtof(text, NULL) == (float)v) return json_real(strtod(text, NULL));
-    }
-    return json_real(v);
+    number_text(v, narrow, text);
+    return isfinite(v) ? json_real(strtod(text, NULL)) : json_null();
 }
 
 static json_t *json_scalar(const mf_gguf_kv *kv, mf_gguf_type type, uint64_t i)
