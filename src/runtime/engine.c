@@ -128,6 +128,15 @@ static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, min
     return MINFER_OK;
 }
 
+static void tell_trace(minfer_engine *e, const mf_cached_graph *g)
+{
+    mf_buf text = {0};
+    if (!e->trace || e->graphs.n_built == e->traced) return;
+    e->traced = e->graphs.n_built;
+    if (mf_sched_trace(&g->sched, &g->exec, &text)) e->trace(e->trace_user, text.data);
+    mf_buf_free(&text);
+}
+
 minfer_status mf_engine_create_on(const minfer_model *m, const minfer_engine_options *o, mf_device **devices,
                                   int32_t n_devices, minfer_engine **out, minfer_error *err)
 {
@@ -146,6 +155,7 @@ minfer_status mf_engine_create_on(const minfer_model *m, const minfer_engine_opt
         mf_graph_params p = mf_engine_params(e, 1, 1);
         mf_cached_graph *g;
         st = mf_graph_cache_get(&e->graphs, &p, &g, err);
+        if (st == MINFER_OK) tell_trace(e, g);
     }
     if (st != MINFER_OK) {
         minfer_engine_free(e);
@@ -201,15 +211,6 @@ mf_graph_params mf_engine_params(const minfer_engine *e, int32_t n_tokens, int32
     p.n_out = n_out;
     p.kind = n_tokens == 1 ? MF_GRAPH_DECODE : MF_GRAPH_PREFILL;
     return p;
-}
-
-static void tell_trace(minfer_engine *e, const mf_cached_graph *g)
-{
-    mf_buf text = {0};
-    if (!e->trace || e->graphs.n_built == e->traced) return;
-    e->traced = e->graphs.n_built;
-    if (mf_sched_trace(&g->sched, &g->exec, &text)) e->trace(e->trace_user, text.data);
-    mf_buf_free(&text);
 }
 
 minfer_status mf_engine_forward(minfer_engine *e, const mf_batch *b, float *logits, minfer_error *err)
