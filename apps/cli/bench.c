@@ -38,7 +38,7 @@ static minfer_status check(const app_options *o, minfer_error *err)
 {
     if (most_tokens(o) == 0)
         return mf_fail(err, MINFER_ERR_ARG, "there is nothing to measure: all sizes are 0");
-    return minfer_engine_options_check(&o->engine, err);
+    return app_engine_check(o, err);
 }
 
 typedef struct bench {

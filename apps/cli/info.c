@@ -21,7 +21,7 @@ static void collect(const minfer_model_info *i, fact facts[N_FACTS])
 {
     const fact all[N_FACTS] = {
         {"file", "path", i->path, 0},
-        {"bytes", "bytes", NULL, i->file_bytes},
+        {"size", "bytes", NULL, i->file_bytes},
         {"GGUF version", "gguf_version", NULL, i->gguf_version},
         {"parts", "parts", NULL, i->n_parts},
         {"architecture", "architecture", i->architecture, 0},

@@ -22,7 +22,7 @@ static minfer_status check(const app_options *o, minfer_error *err)
         return mf_fail(err, MINFER_ERR_ARG, "--special is about text, not about --tokens");
     if (strcmp(o->output, "-") == 0 && app_is_terminal(STDOUT_FILENO))
         return mf_fail(err, MINFER_ERR_ARG, "-o -: stdout is a terminal, and logits are binary");
-    return minfer_engine_options_check(&o->engine, err);
+    return app_engine_check(o, err);
 }
 
 /* The caller frees *ids with minfer_free. */

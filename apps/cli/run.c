@@ -32,7 +32,7 @@ static minfer_status check(const app_options *o, minfer_error *err)
                        o->no_template ? "--no-template" : "--tokens");
     if ((o->prompt && !*o->prompt && !o->words.n) || (o->words.n == 1 && !*o->words.v[0]))
         return mf_fail(err, MINFER_ERR_ARG, "the prompt is empty");
-    return minfer_engine_options_check(&o->engine, err);
+    return app_engine_check(o, err);
 }
 
 /* Everything one run holds. */

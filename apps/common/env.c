@@ -25,6 +25,11 @@ minfer_status app_env_apply(app_options *o, minfer_error *err)
     return MINFER_OK;
 }
 
+const char *app_env_origin(const char *variable_name, const char *option, const char *value)
+{
+    return value == variable(variable_name) ? variable_name : option; /* the very string, not an equal one */
+}
+
 const char *app_env_home(void)
 {
     return variable("HOME");

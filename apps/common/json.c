@@ -23,7 +23,9 @@ json_t *app_json_text(const char *s, size_t n)
 
 bool app_json_take(json_t *j, size_t indent, mf_buf *out)
 {
-    char *text = j ? json_dumps(j, indent ? JSON_INDENT(indent) : JSON_COMPACT) : NULL;
+    enum { DIGITS = 15 }; /* so that 0.1 is written 0.1 */
+    char *text =
+        j ? json_dumps(j, (indent ? JSON_INDENT(indent) : JSON_COMPACT) | JSON_REAL_PRECISION(DIGITS)) : NULL;
     bool ok = text && mf_buf_str(out, text);
     free(text);
     json_decref(j);

@@ -31,7 +31,8 @@ static minfer_status explain(const app_options *o, minfer_status st, minfer_erro
 {
     char why[sizeof err->message];
     const char *near = o->bare && o->model ? app_nearest_command(o->model) : NULL;
-    if (st != MINFER_ERR_IO || !o->model) return st;
+    if (st != MINFER_ERR_IO) return st;
+    if (!o->model) return mf_fail_prefix(err, st, "no model is given, and the default one is not there");
     memcpy(why, err->message, sizeof why);
     if (o->bare && !strpbrk(o->model, "/ ."))
         return mf_fail(err, st, "'%s' is neither a command%s%s%s nor a model: %s", o->model,
@@ -74,6 +75,18 @@ minfer_status app_model_open(const app_options *o, app_open_fn *open, minfer_mod
     minfer_status st = open(path, out, err);
     mf_free(path);
     return st;
+}
+
+minfer_status app_engine_check(const app_options *o, minfer_error *err)
+{
+    minfer_engine_options e = o->engine;
+    e.backends = NULL;
+    minfer_status st = minfer_engine_options_check(&e, err);
+    if (st != MINFER_OK)
+        return mf_fail_prefix(err, st, "%s", app_env_origin("MINFER_CPU_TIER", "--cpu-tier", e.cpu_tier));
+    st = minfer_engine_options_check(&o->engine, err);
+    if (st == MINFER_OK) return st;
+    return mf_fail_prefix(err, st, "%s", app_env_origin("MINFER_BACKENDS", "--backend", o->engine.backends));
 }
 
 static void trace(void *user, const char *text)

@@ -16,6 +16,9 @@ minfer_status app_model_load(const char *path, minfer_model **out, minfer_error 
 /* Opens the model that is asked for. */
 minfer_status app_model_open(const app_options *o, app_open_fn *open, minfer_model **out, minfer_error *err);
 
+/* Refuses, before a model is loaded, devices that cannot be had, naming the option or the variable. */
+minfer_status app_engine_check(const app_options *o, minfer_error *err);
+
 /* An engine for at least `least` tokens of context: where what is asked for holds fewer, it gets `wanted`, as
  * far as the model allows. Says on stderr where the context is not as asked for, and with -v what it runs on.
  */

@@ -61,7 +61,7 @@ static minfer_status refuse_unknown(const args *a, const char *arg, const char *
     snprintf(typed, sizeof typed, "%.*s", (int)n, name ? name : "");
     const char *near = name ? app_nearest(typed, option_name, &c) : NULL;
     minfer_status st = MINFER_ERR_ARG;
-    if (!list_owners(name, n, name ? 0 : arg[1], &owners))
+    if (!list_owners(name, n, name || arg[2] ? 0 : arg[1], &owners))
         st = MF_NOMEM(a->err);
     else if (owners.len)
         mf_fail(a->err, st, "%.60s is not an option of %s, but of: %s", arg, app_commands[c].name,

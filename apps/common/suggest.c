@@ -30,8 +30,9 @@ const char *app_nearest(const char *typed, app_name_fn *names, const void *user)
     size_t n = strlen(typed), least = n < 3 ? 1 : n < 6 ? 2 : 3;
     for (size_t i = 0; (name = names(user, i)); i++) {
         size_t d = *name ? distance(typed, name) : LONGEST;
-        bool longer = n >= 3 && strncmp(name, typed, n) == 0; /* the beginning of a longer name */
-        if (d > least && !(longer && !best)) continue;
+        size_t common = strlen(name) < n ? strlen(name) : n; /* one may be the beginning of the other */
+        bool begins = common >= 3 && strncmp(name, typed, common) == 0;
+        if (d > least && !(begins && !best)) continue;
         best = name;
         if (d < least) least = d;
     }

@@ -13,30 +13,41 @@ static void *field_of(const app_option *row, app_options *o)
     return (char *)o + row->field;
 }
 
+/* "a number from 0 to 1", "a whole number of at least -1" */
+static bool describe_range(const app_option *row, mf_buf *out)
+{
+    bool low = row->lo > INT32_MIN, high = row->hi < INT32_MAX;
+    bool ok = mf_buf_str(out, row->kind == APP_FLOAT ? "a number" : "a whole number");
+    if (low && high) ok = ok && mf_buf_printf(out, " from %.10g to %.10g", row->lo, row->hi);
+    if (low && !high) ok = ok && mf_buf_printf(out, " of at least %.10g", row->lo);
+    return ok && (!row->word || mf_buf_printf(out, ", or %s", row->word));
+}
+
+static bool describe_choices(const app_option *row, mf_buf *out)
+{
+    bool ok = true;
+    for (size_t i = 0; row->choices[i] && ok; i++)
+        ok = mf_buf_printf(out, "%s%s", i ? ", " : "one of ", row->choices[i]);
+    return ok;
+}
+
 bool app_value_possible(const app_option *row, mf_buf *out)
 {
-    const char *kind = row->kind == APP_INT ? "a whole number" : "a number";
     switch (row->kind) {
     case APP_FLAG: return mf_buf_str(out, "0 or 1");
+    case APP_INT:
+    case APP_FLOAT: return describe_range(row, out);
     case APP_ABOVE: return mf_buf_printf(out, "a number above %g", row->lo);
     case APP_SEED: return mf_buf_str(out, "a whole number from 0 to 2^64-1, or -1");
     case APP_INTS:
-        return mf_buf_printf(out, "whole numbers from %.0f to %.0f, separated by commas", row->lo, row->hi);
-    case APP_TEXTS: return mf_buf_str(out, "a text with at least one character");
+        return mf_buf_printf(out, "a list of whole numbers from %.0f to %.0f, separated by commas", row->lo,
+                             row->hi);
+    case APP_TEXTS: return mf_buf_str(out, "a text of at least one character");
     case APP_BIASES: return mf_buf_str(out, "ID=B with a token id and a number or -inf");
-    case APP_INT:
-    case APP_FLOAT: break;
     case APP_TEXT:
-    case APP_CHOICE:
-        if (!row->choices) return mf_buf_str(out, "a text");
-        for (size_t i = 0; row->choices[i]; i++)
-            if (!mf_buf_printf(out, "%s%s", i ? ", " : "one of ", row->choices[i])) return false;
-        return true;
+    case APP_CHOICE: return row->choices ? describe_choices(row, out) : mf_buf_str(out, "a text");
     }
-    bool ok = mf_buf_str(out, kind);
-    if (ok && row->lo > INT32_MIN) ok = mf_buf_printf(out, " from %.10g", row->lo);
-    if (ok && row->hi < INT32_MAX) ok = mf_buf_printf(out, " to %.10g", row->hi);
-    return ok && (!row->word || mf_buf_printf(out, ", or %s", row->word));
+    return true;
 }
 
 static minfer_status refuse(const app_option *row, const char *label, const char *text, minfer_error *err)
