@@ -1,6 +1,6 @@
 /* mathfn: errors against libm's wider types and mpmath's values, edges, and the very bits. */
-#include "base/mathfn.h"
 #include "base/half.h"
+#include "base/mathfn.h"
 #include "support/support.h"
 
 #include <stdlib.h>
