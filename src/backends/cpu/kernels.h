@@ -129,10 +129,10 @@ typedef struct cpu_kernels {
     cpu_store_row_fn *store_row;
 } cpu_kernels;
 
-/* A tier's own entries, written over the table of the tier below. cpu_kernels_ref sets all of scalar C, the
- * rows part through cpu_rows_init_ref. */
-void cpu_kernels_ref(cpu_kernels *k);
-void cpu_rows_init_ref(cpu_kernels *k); /* attention, norms, elements */
+/* A tier's own entries, written over the table of the tier below. _matmul_: quantize and matmul; _rows_:
+ * attention, norms, elements. */
+void cpu_matmul_init_ref(cpu_kernels *k);
+void cpu_rows_init_ref(cpu_kernels *k);
 void cpu_matmul_init_avx2(cpu_kernels *k);
 void cpu_rows_init_avx2(cpu_kernels *k);
 void cpu_matmul_init_avx512(cpu_kernels *k);
