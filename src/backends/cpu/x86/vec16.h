@@ -56,10 +56,14 @@ VEC_INLINE vec v_max(vec a, vec b)
 {
     return _mm512_max_ps(a, b);
 } /* a > b ? a : b */
+/* Without optimization gcc's intrinsic is a macro that narrows its mask. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 VEC_INLINE vec v_rint(vec a)
 {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+#pragma GCC diagnostic pop
 VEC_INLINE vec v_minus_abs(vec a)
 {
     return _mm512_or_ps(a, _mm512_set1_ps(-0.f));
