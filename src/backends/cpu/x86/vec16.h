@@ -6,7 +6,7 @@
 #include "backends/cpu/x86/inline.h"
 
 #ifdef MINFER_EMULATE_AVX512
-#include "backends/cpu/x86/simde_shim_rows.h"
+#include "backends/cpu/x86/simde_shim.h"
 #else
 #include <immintrin.h>
 #endif
