@@ -71,7 +71,7 @@ static void set_top_p(mf_rng *r, minfer_sampling *p)
 }
 static void set_min_p(mf_rng *r, minfer_sampling *p)
 {
-    p->min_p = random_share(r) * random_share(r);
+    p->min_p = below(r, 8) ? random_share(r) * random_share(r) : 1;
 }
 static void set_temperature(mf_rng *r, minfer_sampling *p)
 {
@@ -297,6 +297,21 @@ static void test_xtc_chance(void **state)
     minfer_sampler_free(s);
 }
 
+/* A share of just the threshold counts; of equals the last one stays. */
+static void test_xtc_at_the_threshold(void **state)
+{
+    (void)state;
+    const float row[] = {1, 1, -INFINITY};
+    minfer_sampling p = plain();
+    p.xtc_probability = 1;
+    p.xtc_threshold = 0.5f;
+    minfer_sampler *s = make_sampler(&p, 3);
+    const mf_cands *c = candidates(s, row, NULL, 0);
+    assert_int_equal(c->n, 1);
+    assert_int_equal(c->v[0].id, 1);
+    minfer_sampler_free(s);
+}
+
 /* Renaming the tokens renames the candidates and changes no probability. */
 static void test_permutation(void **state)
 {
@@ -402,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_mirostat_edges),
         cmocka_unit_test(test_draws_follow_weights),
         cmocka_unit_test(test_xtc_chance),
+        cmocka_unit_test(test_xtc_at_the_threshold),
         cmocka_unit_test(test_permutation),
         cmocka_unit_test(test_off_changes_nothing),
         cmocka_unit_test(test_candidates_in_order_of_id),
