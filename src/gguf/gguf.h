@@ -48,8 +48,8 @@ typedef struct mf_gguf_kv {
     uint64_t count;      /* elements of an array; 1 otherwise */
     const uint8_t *data; /* the value's bytes, unaligned; of strings: the first length field */
     size_t size;         /* bytes at data: the value as the file spells it, without type and count */
-    const mf_str *strs;  /* of a string (1) or a string array (count), already split; NULL otherwise. Any
-                            bytes:  UTF-8 is not promised here */
+    const mf_str *strs;  /* of a string (1) or a string array (count), already split; NULL otherwise; these
+                            may be any bytes, UTF-8 is not checked */
 } mf_gguf_kv;
 
 typedef struct mf_gguf_tensor {

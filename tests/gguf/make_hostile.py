@@ -80,6 +80,7 @@ def keys():
     case("key_nul", G([S("a\0b") + value]), BAD, r"'a\x00b'", "NUL")
     case("key_utf8", G([S(b"a\xffb") + value]), BAD, r"'a\xFFb'", "UTF-8")
     case("key_utf8_cut", G([S(b"general.\xe4\xb8") + value]), BAD, "UTF-8")
+    case("key_all_bad", G([S(b"\xff" * 300) + value]), BAD, r"'\xFF\xFF", "(300 bytes)", "UTF-8")
     case("key_surrogate", G([S(b"\xed\xa0\x80") + value]), BAD, "UTF-8")
     case("key_control", G([S("a\nb\x9b") + U32(13) + bytes(8)]), BAD, r"'a\x0Ab\xC2\x9B'", "type 13")
     case("key_65536", G([S("k" * 65536) + value]), LIMIT, "(65536 bytes)", "at most 65535")
@@ -182,6 +183,8 @@ def places():
     case("data_padding_missing", G([ARCH], n_tensors=1) + TI("t", [8], F32, 0), BAD, "'t'", "missing")
     third = [TI("a", [8], F32, 0), TI("b", [8], F32, 32), TI("c", [64], F32, 64)]
     tensors("download_cut", third, BAD, "'b'", "272 bytes are missing", data=bytes(48))
+    last_first = [TI("c", [64], F32, 64), TI("a", [8], F32, 0), TI("b", [8], F32, 32)]
+    tensors("download_cut_backwards", last_first, BAD, "'c'", "272 bytes are missing", data=bytes(48))
     tensors("same_place", [TI("a", [8], F32, 0), TI("b", [8], F32, 0)], BAD, "overlaps", "'a'", "'b'")
     tensors("overlap", [TI("a", [16], F32, 0), TI("b", [8], F32, 32)], BAD, "'b'", "overlaps that of 'a'", "64 bytes")
     tensors("overlap_backwards", [TI("b", [8], F32, 32), TI("a", [16], F32, 0)], BAD, "'b'", "overlaps that of 'a'")
@@ -213,12 +216,17 @@ def splits():
     for i, name in enumerate((first, second, third), 1):
         split(f"split_good_{i}", model3(), name, GOOD)
     split("split_extra_keys", model3(p2=part(1, 3, 4, [info("c")], [ARCH, KV("x.y", U8, 1)])), first, GOOD)
+    aligned = part(1, 3, 4, [info("c")], [KV("general.alignment", U32T, 64)])
+    split("split_alignment", model3(p2=pad(aligned[:-64], 64) + bytes(64)), first, GOOD)
     split("split_merged", {"m.gguf": part(0, 0, 1, [info("a")], [ARCH])}, "m.gguf", GOOD)
     split("split_of_one", {"m.gguf": part(0, 1, 1, [info("a")], [ARCH])}, "m.gguf", GOOD)
     split("split_no_part_2", model3(p2=None), first, IO, "part 2 of 3", second, "No such file")
     split("split_no_part_1", model3(p1=None), third, IO, "part 1 of 3", first, "No such file")
     split("split_no_part_3", model3(p3=None), second, IO, "part 3 of 3", third)
     split("split_renamed", {"model.gguf": model3()[first]}, "model.gguf", BAD, "3 files", "-00001-of-00003.gguf")
+    for name in ("m-0000x-of-00003", "m_00001-of-00003", "m-00001-ov-00003", "m-00001-of-0003x", "m-1-of-3"):
+        split(f"split_as_{name}", {name + ".gguf": model3()[first]}, name + ".gguf", BAD, "3 files", "-00001-of-00003.gguf")
+    split("split_extension", {"m-00001-of-00003.GGUF": model3()[first]}, "m-00001-of-00003.GGUF", BAD, "3 files")
     split("split_zero", {"m-00000-of-00003.gguf": model3()[first]}, "m-00000-of-00003.gguf", BAD, "3 files")
     split("split_beyond", {"m-00004-of-00003.gguf": model3()[first]}, "m-00004-of-00003.gguf", BAD, "3 files")
     split("split_count_differs", model3(p2=part(1, 4, 4, [info("c")])), first, BAD, second, "'split.count' is 4", "expected 3")

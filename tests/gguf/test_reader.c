@@ -84,7 +84,7 @@ static void pad_to(mf_buf *b, size_t alignment)
     while (b->len % alignment) put(b, "", 1);
 }
 
-enum { N_KV = 24, N_TENSORS = 3 };
+enum { N_KV = 25, N_TENSORS = 3 };
 
 /* All value types, single and as arrays, and three tensors. */
 static void put_everything(mf_buf *b)
@@ -100,6 +100,7 @@ static void put_everything(mf_buf *b)
     PUT_KV(b, "n.u64", MF_GGUF_U64, uint64_t, UINT32_MAX);
     PUT_KV(b, "n.u64.big", MF_GGUF_U64, uint64_t, UINT64_MAX);
     PUT_KV(b, "n.i64", MF_GGUF_I64, int64_t, INT64_MIN);
+    PUT_KV(b, "n.i64.big", MF_GGUF_I64, int64_t, (int64_t)UINT32_MAX + 1);
     PUT_KV(b, "n.f32", MF_GGUF_F32, float, 0.1f);
     PUT_KV(b, "n.f64", MF_GGUF_F64, double, 1e-6);
     PUT_KV(b, "b.no", MF_GGUF_BOOL, uint8_t, 0);
@@ -225,6 +226,8 @@ static void test_get_u32(void **state)
     assert_fails(mf_gguf_get_u32(g, "n.i8", &v, &found, &err), MINFER_ERR_FORMAT, &err, "'n.i8' is -100");
     assert_fails(mf_gguf_get_u32(g, "n.i64", &v, &found, &err), MINFER_ERR_FORMAT, &err,
                  "is -9223372036854775808");
+    assert_fails(mf_gguf_get_u32(g, "n.i64.big", &v, &found, &err), MINFER_ERR_FORMAT, &err,
+                 "is 4294967296,");
     assert_fails(mf_gguf_get_u32(g, "n.u64.big", &v, &found, &err), MINFER_ERR_FORMAT, &err,
                  "18446744073709551615");
     assert_fails(mf_gguf_get_u32(g, "s", &v, &found, &err), MINFER_ERR_FORMAT, &err,

@@ -79,6 +79,7 @@ static void test_tensor_bytes(void **state)
         {UINT64_MAX, 1, 1, 1},
         {1, UINT64_MAX, UINT64_MAX, UINT64_MAX},
         {4, (uint64_t)1 << 61, 4, 1},
+        {1, (uint64_t)1 << 32, (uint64_t)1 << 32, 1},
     };
     size_t n = 0;
     for (size_t i = 0; i < sizeof too_big / sizeof *too_big; i++)

@@ -24,7 +24,7 @@ static double logsumexp(const float *x, int32_t n)
 static void score_position(const float *ours, int32_t n_vocab, const json_t *ids, const json_t *tops,
                            double lse, score *s)
 {
-    double own = logsumexp(ours, n_vocab), rest_p = 1, rest_q = 1, kl = 0, best = -INFINITY;
+    double own = logsumexp(ours, n_vocab), kl = 0, best = -INFINITY;
     int32_t best_id = -1;
     size_t k = json_array_size(ids);
     for (size_t i = 0; i < k; i++) {
@@ -32,15 +32,12 @@ static void score_position(const float *ours, int32_t n_vocab, const json_t *ids
         double top = json_number_value(json_array_get(tops, i)), p = exp(top - lse),
                q = exp((double)ours[id] - own);
         kl += p * log(p / q);
-        rest_p -= p;
-        rest_q -= q;
         s->err += (top - (double)ours[id]) * (top - (double)ours[id]) / (double)k;
         if ((double)ours[id] > best) {
             best = (double)ours[id];
             best_id = (int32_t)id;
         }
     }
-    if (rest_p > 1e-9 && rest_q > 1e-9) kl += rest_p * log(rest_p / rest_q);
     s->kl += kl;
     s->agree += best_id == (int32_t)json_integer_value(json_array_get(ids, 0));
     s->n++;

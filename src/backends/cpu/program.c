@@ -16,9 +16,11 @@ minfer_status cpu_push(cpu_emit *e, cpu_step_fn *fn, const mf_node *n, cpu_key k
     return MINFER_OK;
 }
 
+/* Under one key the parts of one value are the same threads'; parts of another value over the same memory are not. */
 static bool conflicts(const cpu_range *a, const cpu_range *b)
 {
-    return (a->write || b->write) && a->lo < b->hi && b->lo < a->hi && (a->key == 0 || a->key != b->key);
+    bool same_parts = a->key != 0 && a->key == b->key && a->lo == b->lo && a->hi == b->hi;
+    return (a->write || b->write) && a->lo < b->hi && b->lo < a->hi && !same_parts;
 }
 
 static minfer_status touch(cpu_emit *e, const void *ptr, size_t bytes, bool write)

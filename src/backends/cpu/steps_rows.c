@@ -249,7 +249,7 @@ minfer_status cpu_emit_rope(cpu_emit *e, const mf_node *n)
 {
     const mf_attr_rope *r = &n->attr.rope;
     cpu_rows_args *a;
-    float *cs;
+    float *cs = NULL;
     MF_TRY(emit_angles(e, n, &cs));
     MF_TRY(push_rows(e, run_rope, n, tokens(n), &a));
     a->cs = cs;

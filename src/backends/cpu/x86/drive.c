@@ -1,0 +1,128 @@
+/* Walks a quantized matmul over rows, blocks and tokens with a format's kernels. Few tokens: each panel of
+ * rows is read once, in place. More: units of UNIT_ROWS rows are unpacked into the scratch memory, which
+ * stays in the second-level cache, and multiplied with all tokens. Rows left over belong to a panel that
+ * starts earlier and writes only its own lanes. No kernel starts here: no arithmetic. */
+#include "backends/cpu/act.h"
+#include "backends/cpu/ref/ref.h"
+#include "backends/cpu/x86/x86.h"
+
+enum { UNIT_ROWS = 64, UNIT_PANELS = UNIT_ROWS / 8 };
+
+static int32_t min32(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t row_bytes(const x86_format *f, const cpu_matmul *m)
+{
+    return (size_t)(m->k / f->block_values) * (size_t)f->block_bytes;
+}
+
+/* The panel that writes rows [r, min(r + lanes, r1)). It reads other rows too where it must: rows >= lanes.
+ */
+static x86_panel panel_at(const x86_format *f, const cpu_matmul *m, int32_t r, int32_t r1)
+{
+    int32_t end = min32(r + f->lanes, r1), start = end > f->lanes ? end - f->lanes : 0;
+    size_t stride = row_bytes(f, m);
+    x86_panel p = {.w = m->w + (size_t)start * stride, .stride = stride, .y = m->y + start, .ldy = m->ldy};
+    p.lanes = ((1u << (end - start)) - 1) & ~((1u << (r - start)) - 1);
+    p.next = end < r1 || !m->next ? p.w + (size_t)f->lanes * stride : m->next;
+    p.next += X86_AHEAD;
+    return p;
+}
+
+static void few_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
+{
+    for (int32_t r = r0; r < r1; r += f->lanes) {
+        x86_panel p = panel_at(f, m, r, r1);
+        if (r + f->lanes >= r1 && m->next) x86_prefetch(m->next, X86_AHEAD);
+        f->small[m->nt - 1](&p, m->act, m->scratch);
+    }
+}
+
+/* Rows [r0, r1) and blocks [b0, b0 + blocks) of a larger product. */
+typedef struct unit {
+    const x86_format *f;
+    const cpu_matmul *m;
+    int32_t r0, r1, b0, blocks;
+    int panels;
+    x86_panel panel[UNIT_PANELS];
+    const uint8_t *next; /* the next unit, to be fetched while this one is multiplied; or NULL */
+} unit;
+
+static size_t unpacked_bytes(const unit *u)
+{
+    return (size_t)u->blocks * (size_t)u->f->panel_bytes;
+}
+
+static void unpack_unit(unit *u)
+{
+    size_t before = (size_t)u->b0 * (size_t)u->f->block_bytes;
+    u->panels = 0;
+    for (int32_t r = u->r0; r < u->r1; r += u->f->lanes) {
+        x86_panel *p = &u->panel[u->panels];
+        *p = panel_at(u->f, u->m, r, u->r1);
+        p->w += before;
+        p->next += before * (size_t)u->f->lanes;
+        u->f->unpack(p, (size_t)u->blocks, (uint8_t *)u->m->scratch + (size_t)u->panels * unpacked_bytes(u));
+        u->panels++;
+    }
+}
+
+/* One tile of tokens with all panels, two at a time where the format can. piece: bytes of the next unit to
+ * fetch for each kernel. */
+static void multiply_tile(unit *u, int32_t i, size_t piece)
+{
+    int32_t width;
+    const int32_t *tile = cpu_act_tile(u->m->act, i, u->b0 * (u->f->block_values / 32), &width);
+    bool pairs = u->f->product[1][0] != NULL;
+    x86_product p = {.ldy = u->m->ldy, .tile = tile, .blocks = (size_t)u->blocks, .first = u->b0 == 0};
+    size_t y0 = (size_t)i * (size_t)u->m->act->tok * u->m->ldy;
+    for (int a = 0, n; a < u->panels; a += n) {
+        n = pairs && a + 1 < u->panels ? 2 : 1;
+        for (int j = 0; j < n; j++) {
+            p.panel[j] = (const uint8_t *)u->m->scratch + (size_t)(a + j) * unpacked_bytes(u);
+            p.y[j] = u->panel[a + j].y + y0;
+            p.lanes[j] = u->panel[a + j].lanes;
+        }
+        if (u->next) {
+            x86_prefetch(u->next, piece);
+            u->next += piece;
+        }
+        u->f->product[n - 1][width - 1](&p);
+    }
+}
+
+static void many_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
+{
+    int32_t all = m->k / f->block_values, blocks = all, tiles = (m->nt + m->act->tok - 1) / m->act->tok;
+    while ((size_t)blocks * (size_t)f->panel_bytes > CPU_SCRATCH)
+        blocks = (blocks + 1) / 2; /* very long rows */
+    size_t panel = (size_t)blocks * (size_t)f->panel_bytes;
+    int32_t rows = min32(UNIT_ROWS, (int32_t)(CPU_SCRATCH / panel) * f->lanes);
+    for (int32_t r = r0; r < r1; r += rows)
+        for (int32_t b = 0; b < all; b += blocks) {
+            unit u = {.f = f,
+                      .m = m,
+                      .r0 = r,
+                      .r1 = min32(r + rows, r1),
+                      .b0 = b,
+                      .blocks = min32(blocks, all - b)};
+            unpack_unit(&u);
+            if (blocks == all) u.next = r + rows < r1 ? m->w + (size_t)(r + rows) * row_bytes(f, m) : m->next;
+            size_t piece = (size_t)rows * row_bytes(f, m) / (size_t)(u.panels * tiles) + 64;
+            for (int32_t i = 0; i < tiles; i++) multiply_tile(&u, i, piece);
+        }
+}
+
+void cpu_matmul_x86(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
+{
+    if (m->rows < f->lanes || m->k == 0)
+        cpu_matmul_ref(m, r0, r1);
+    else if (m->nt <= 0)
+        return;
+    else if (m->nt <= CPU_TILE_SMALL)
+        few_tokens(f, m, r0, r1);
+    else
+        many_tokens(f, m, r0, r1);
+}

@@ -1,0 +1,31 @@
+/* 16-byte vectors gathered from rows: for vec_avx2.h and vec_avx512.h, after their intrinsics. */
+#ifndef MF_BACKENDS_CPU_X86_GATHER_H
+#define MF_BACKENDS_CPU_X86_GATHER_H
+
+#include "backends/cpu/x86/x86.h"
+#include "base/bytes.h"
+
+/* The first half float of 8 rows. */
+V_INLINE __m128i v_half8(const uint8_t *p, size_t s)
+{
+    const uint8_t *p4 = p + 4 * s;
+    __m128i v = _mm_cvtsi32_si128(mf_load_u16(p));
+    v = _mm_insert_epi16(v, mf_load_u16(p + s), 1);
+    v = _mm_insert_epi16(v, mf_load_u16(p + 2 * s), 2);
+    v = _mm_insert_epi16(v, mf_load_u16(p + 3 * s), 3);
+    v = _mm_insert_epi16(v, mf_load_u16(p4), 4);
+    v = _mm_insert_epi16(v, mf_load_u16(p4 + s), 5);
+    v = _mm_insert_epi16(v, mf_load_u16(p4 + 2 * s), 6);
+    return _mm_insert_epi16(v, mf_load_u16(p4 + 3 * s), 7);
+}
+
+/* The first dword of 4 rows. */
+V_INLINE __m128i v_dword4(const uint8_t *p, size_t s)
+{
+    __m128i v = _mm_cvtsi32_si128((int)mf_load_u32(p));
+    v = _mm_insert_epi32(v, (int)mf_load_u32(p + s), 1);
+    v = _mm_insert_epi32(v, (int)mf_load_u32(p + 2 * s), 2);
+    return _mm_insert_epi32(v, (int)mf_load_u32(p + 3 * s), 3);
+}
+
+#endif

@@ -1,0 +1,254 @@
+/* The words of the kernel templates for AVX-512 (F, BW, VL, DQ, VNNI): vectors of 16 lanes. vec_avx2.h has
+ * the same words for 8 lanes. With MINFER_EMULATE_AVX512 they run on AVX2 through SIMDe. */
+#ifndef MF_BACKENDS_CPU_X86_VEC_AVX512_H
+#define MF_BACKENDS_CPU_X86_VEC_AVX512_H
+
+#include "backends/cpu/act.h"
+#include "backends/cpu/x86/x86.h"
+
+#ifdef MINFER_EMULATE_AVX512
+#include "backends/cpu/x86/simde_shim.h"
+#define V_PIN(v) (void)(v)
+#else
+#include <immintrin.h>
+/* Keeps v in a register: compilers prefer to broadcast it from memory for every use. */
+#define V_PIN(v) __asm__("" : "+v"(v))
+#endif
+
+#include "backends/cpu/x86/gather.h"
+
+typedef __m512i vi;
+typedef __m512 vf;
+enum {
+    V_LANES = 16,
+    V_BYTES = 64,
+    V_VNNI = 1,   /* dot products stay in 32 bits; bytes with a sign are shifted by 128 */
+    V_PANELS = 2, /* panels of 32-blocks multiplied together: one broadcast serves two products */
+};
+
+/* ---- integers */
+
+#define vi_and(a, b)        _mm512_and_si512(a, b)
+#define vi_or(a, b)         _mm512_or_si512(a, b)
+#define vi_add32(a, b)      _mm512_add_epi32(a, b)
+#define vi_mul32(a, b)      _mm512_mullo_epi32(a, b)
+#define vi_madd16(a, b)     _mm512_madd_epi16(a, b)
+#define vi_sll16(v, n)      _mm512_slli_epi16(v, (unsigned)(n))
+#define vi_srl16(v, n)      _mm512_srli_epi16(v, (unsigned)(n))
+#define vi_sll32(v, n)      _mm512_slli_epi32(v, (unsigned)(n))
+#define vi_srl32(v, n)      _mm512_srli_epi32(v, (unsigned)(n))
+#define vi_sra32(v, n)      _mm512_srai_epi32(v, (unsigned)(n))
+#define vi_srl32_each(v, n) _mm512_srlv_epi32(v, n)
+#define vi_lo32(a, b)       _mm512_unpacklo_epi32(a, b)
+#define vi_hi32(a, b)       _mm512_unpackhi_epi32(a, b)
+#define vi_lo64(a, b)       _mm512_unpacklo_epi64(a, b)
+#define vi_hi64(a, b)       _mm512_unpackhi_epi64(a, b)
+#define vi_order32(v, n)    _mm512_shuffle_epi32(v, (_MM_PERM_ENUM)(n))
+#define vi_bytes(v, index)  _mm512_shuffle_epi8(v, index)
+#define vi_zero()           _mm512_setzero_si512()
+#define vi_all8(x)          _mm512_set1_epi8(x)
+#define vi_all32(x)         _mm512_set1_epi32(x)
+
+/* Four dwords in every group of 16 bytes. */
+#define vi_group(a, b, c, d) _mm512_broadcast_i32x4(_mm_setr_epi32(a, b, c, d))
+
+V_INLINE vi vi_load(const void *p)
+{
+    return _mm512_load_si512(p);
+}
+
+V_INLINE void vi_store(void *p, vi v)
+{
+    _mm512_store_si512(p, v);
+}
+
+/* 16 bytes to every group; one dword to every lane. */
+V_INLINE vi vi_cast128(const void *p)
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(p));
+}
+
+V_INLINE vi vi_cast32(const int32_t *p)
+{
+    return _mm512_set1_epi32(*p);
+}
+
+V_INLINE vi vi_srl16_by(vi v, int n)
+{
+    return _mm512_srl_epi16(v, _mm_cvtsi32_si128(n));
+}
+
+/* 16 in every byte of v that has one of the bits. */
+V_INLINE vi vi_bit4(vi v, vi bits)
+{
+    return _mm512_maskz_set1_epi8(_mm512_test_epi8_mask(v, bits), 16);
+}
+
+/* 16 bytes of rows 0, 4, 8 and 12, `stride` bytes apart. */
+V_INLINE vi vi_rows16(const uint8_t *p, size_t stride)
+{
+    vi v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)p));
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(p + 4 * stride)), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(p + 8 * stride)), 2);
+    return _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(p + 12 * stride)), 3);
+}
+
+/* A half float of every row; a dword of every row. */
+V_INLINE vf vf_half_rows(const uint8_t *p, size_t stride)
+{
+    return _mm512_cvtph_ps(_mm256_set_m128i(v_half8(p + 8 * stride, stride), v_half8(p, stride)));
+}
+
+V_INLINE vi vi_dword_rows(const uint8_t *p, size_t stride)
+{
+    vi v = _mm512_castsi128_si512(v_dword4(p, stride));
+    v = _mm512_inserti32x4(v, v_dword4(p + 4 * stride, stride), 1);
+    v = _mm512_inserti32x4(v, v_dword4(p + 8 * stride, stride), 2);
+    return _mm512_inserti32x4(v, v_dword4(p + 12 * stride, stride), 3);
+}
+
+/* The half floats in the lower (upper) 16 bits of the lanes. */
+V_INLINE vf vf_half_lower(vi v)
+{
+    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v));
+}
+
+V_INLINE vf vf_half_upper(vi v)
+{
+    return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(v, 16)));
+}
+
+/* ---- dot products of bytes */
+
+/* A sub-scale per lane, in the form v_dots_scaled takes. */
+#define vi_scale(c) (c)
+
+/* sum[t] += c * (start[t] + products of the n vectors at w, four weights per lane, with n entries of a tile
+ * at q); start may be NULL. */
+V_INLINE void v_dots_from(int nt, int n, const uint8_t *w, const int32_t *q, vi c, const int32_t *start,
+                          vi *sum)
+{
+    vi s[CPU_TILE_SMALL];
+    V_UNROLL for (int t = 0; t < nt; t++) s[t] = start ? vi_cast32(start + t) : vi_zero();
+    V_UNROLL for (int i = 0; i < n; i++)
+    {
+        vi v = vi_load(w + i * V_BYTES);
+        V_UNROLL for (int t = 0; t < nt; t++) s[t] = _mm512_dpbusd_epi32(s[t], v, vi_cast32(q + i * nt + t));
+    }
+    V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_add32(sum[t], vi_mul32(s[t], c));
+}
+
+V_INLINE void v_dots_scaled(int nt, int bits, int n, const uint8_t *w, const int32_t *q, vi c, vi *sum)
+{
+    (void)bits;
+    v_dots_from(nt, n, w, q, c, NULL, sum);
+}
+
+/* Q6_K: sum[t] = the scaled products of both halves of a block of 32, offset included. scale: two vectors. */
+enum { K6_PAIRS = 0 };
+#define vi_scale_pair(v, j) (v)
+
+V_INLINE void v_dots_q6(int nt, const uint8_t *w0, const uint8_t *w1, const uint8_t *scale,
+                        const uint8_t *pair, const int32_t *tile, vi *sum)
+{
+    (void)pair;
+    V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_zero();
+    v_dots_from(nt, 4, w0, tile + ACT_Q * nt, vi_load(scale), tile + ACT_Z16 * nt, sum);
+    v_dots_from(nt, 4, w1, tile + (ACT_Q + 4) * nt, vi_load(scale + V_BYTES), tile + (ACT_Z16 + 1) * nt, sum);
+}
+
+/* sum[r * nt + t] += the products without a scale, for the block of 32 of `panels` panels. */
+V_INLINE void v_dots32(int panels, int nt, int bits, const uint8_t *const *w, const int32_t *q, vi *sum)
+{
+    (void)bits;
+    V_UNROLL for (int i = 0; i < 8; i++)
+    {
+        vi v[V_PANELS];
+        V_UNROLL for (int r = 0; r < panels; r++) v[r] = vi_load(w[r] + i * V_BYTES);
+        V_UNROLL for (int t = 0; t < nt; t++)
+        {
+            vi x = vi_cast32(q + i * nt + t);
+            if (panels > 1) V_PIN(x);
+            V_UNROLL for (int r = 0; r < panels; r++)
+                sum[r * nt + t] = _mm512_dpbusd_epi32(sum[r * nt + t], v[r], x);
+        }
+    }
+}
+
+/* Per lane: the products of 2 x 4 bytes; with a sign. */
+V_INLINE vi v_dot2(vi w0, vi q0, vi w1, vi q1)
+{
+    return _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(vi_zero(), w0, q0), w1, q1);
+}
+
+#define v_dot2_signed(w0, q0, w1, q1) v_dot2(w0, q0, w1, q1)
+
+/* Bytes with a sign in the form v_dots32 and v_dot2_signed take them: plus 128, which ACT_Z takes back. */
+#define vi_signed8(v) _mm512_xor_si512(v, _mm512_set1_epi8((char)0x80))
+
+/* ---- floats */
+
+#define vf_zero()        _mm512_setzero_ps()
+#define vf_add(a, b)     _mm512_add_ps(a, b)
+#define vf_mul(a, b)     _mm512_mul_ps(a, b)
+#define vf_fma(a, b, c)  _mm512_fmadd_ps(a, b, c)
+#define vf_fnma(a, b, c) _mm512_fnmadd_ps(a, b, c)
+#define vf_from(v)       _mm512_cvtepi32_ps(v)
+#define vf_bits(v)       _mm512_castps_si512(v)
+#define vi_bits(v)       _mm512_castsi512_ps(v)
+
+V_INLINE vf vf_cast(const void *p)
+{
+    return _mm512_set1_ps(*(const float *)p);
+}
+
+V_INLINE vf vf_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+V_INLINE void vf_store(float *p, vf v)
+{
+    _mm512_storeu_ps(p, v);
+}
+
+V_INLINE vf vf_load_f16(const void *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256(p));
+}
+
+V_INLINE vf vf_load_bf16(const void *p)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16));
+}
+
+/* Bit i of lanes stands for lane i. */
+V_INLINE vf vf_load_lanes(const float *p, uint32_t lanes)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)lanes, p);
+}
+
+V_INLINE void vf_store_lanes(float *p, uint32_t lanes, vf v)
+{
+    _mm512_mask_storeu_ps(p, (__mmask16)lanes, v);
+}
+
+/* b in the lanes named, a in the others. */
+V_INLINE vf vf_choose(uint32_t lanes, vf a, vf b)
+{
+    return _mm512_mask_mov_ps(a, (__mmask16)lanes, b);
+}
+
+/* tree16 of docs/numerics.md over 16 / V_LANES vectors. */
+V_INLINE float vf_tree16(const vf *v)
+{
+    vf a = _mm512_add_ps(v[0], _mm512_shuffle_ps(v[0], v[0], 0x4e));
+    a = _mm512_add_ps(a, _mm512_shuffle_ps(a, a, 0xb1));
+    vi upper = _mm512_shuffle_i32x4(vf_bits(a), vf_bits(a), 0x4e);
+    __m256 low = _mm512_castps512_ps256(a), high = _mm512_castps512_ps256(vi_bits(upper));
+    low = _mm256_add_ps(low, _mm256_permute2f128_ps(low, low, 1));
+    high = _mm256_add_ps(high, _mm256_permute2f128_ps(high, high, 1));
+    return _mm256_cvtss_f32(_mm256_add_ps(low, high));
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* What the x86 tiers share: how a format's kernels present themselves to the driver (drive.c) that walks over
+ * rows, tokens and blocks. Knows no instruction set. */
+#ifndef MF_BACKENDS_CPU_X86_X86_H
+#define MF_BACKENDS_CPU_X86_X86_H
+
+#include "backends/cpu/kernels.h"
+
+#define V_INLINE static inline __attribute__((always_inline))
+#ifdef MINFER_EMULATE_AVX512
+#define V_UNROLL /* compilers take minutes otherwise */
+#else
+#define V_UNROLL _Pragma("GCC unroll 16")
+#endif
+#define V_LOOP _Pragma("GCC unroll 1")
+
+/* Bytes between reading and prefetching. */
+enum { X86_AHEAD = 8192 };
+
+/* As many consecutive rows of a weight matrix as a vector has lanes. */
+typedef struct x86_panel {
+    const uint8_t *w;    /* the first row */
+    size_t stride;       /* bytes of a row */
+    const uint8_t *next; /* prefetched from here on while reading: as many bytes as are read */
+    float *y;            /* output of the first row for token 0 */
+    size_t ldy;
+    uint32_t lanes; /* bit i: row i is written */
+} x86_panel;
+
+/* One or two panels, unpacked, against the tokens of one tile. The chains start at 0 if first, else at y. */
+typedef struct x86_product {
+    const uint8_t *panel[2];
+    float *y[2];
+    uint32_t lanes[2];
+    size_t ldy;
+    const int32_t *tile;
+    size_t blocks;
+    bool first;
+} x86_product;
+
+/* One panel, native, against all of up to 8 tokens. */
+typedef void x86_small_fn(const x86_panel *p, const cpu_act *a, void *scratch);
+/* Unpacks `blocks` blocks of a panel to out. */
+typedef void x86_unpack_fn(const x86_panel *p, size_t blocks, uint8_t *out);
+typedef void x86_product_fn(const x86_product *p);
+
+/* A quantized weight type in one tier. */
+typedef struct x86_format {
+    int32_t block_values, block_bytes;
+    int32_t lanes;                       /* rows of a panel */
+    int32_t panel_bytes;                 /* of one unpacked block of a panel */
+    x86_small_fn *small[CPU_TILE_SMALL]; /* [tokens - 1] */
+    x86_unpack_fn *unpack;
+    x86_product_fn *product[2][CPU_TILE]; /* [panels - 1][tokens - 1]; [1] may be NULL throughout */
+} x86_format;
+
+void cpu_matmul_x86(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1);
+
+/* Rows and tokens for one float kernel. w: rows of the kernel's type, `stride` bytes apart. */
+typedef struct x86_float_product {
+    const uint8_t *w;
+    size_t stride;
+    const uint8_t *next; /* as above, or NULL */
+    const float *x;
+    size_t ldx;
+    float *y;
+    size_t ldy;
+    size_t k;
+} x86_float_product;
+
+typedef void x86_float_fn(const x86_float_product *p);
+/* Converts n values. */
+typedef void x86_convert_fn(float *dst, const uint8_t *src, size_t n);
+
+enum { X86_FLOAT_TOKENS = 6 };
+
+/* A float weight type in one tier. */
+typedef struct x86_float_format {
+    size_t value_bytes;
+    int32_t rows, tokens;                                         /* of the largest kernel */
+    x86_float_fn *one[X86_FLOAT_TOKENS], *full[X86_FLOAT_TOKENS]; /* [tokens - 1], for 1 row and for `rows` */
+    x86_convert_fn *convert;                                      /* to F32; NULL: it is F32 */
+    const struct x86_float_format *f32;                           /* the format to go on with */
+} x86_float_format;
+
+void cpu_matmul_x86_float(const x86_float_format *f, const cpu_matmul *m, int32_t r0, int32_t r1);
+
+/* `bytes` bytes from p on into the second-level cache (the first level would lose what the kernels keep
+ * there). p may be any address. */
+V_INLINE void x86_prefetch(const uint8_t *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
+}
+
+#define X86_KERNELS(tier)                                                                               \
+    cpu_matmul_fn cpu_matmul_f32_##tier, cpu_matmul_f16_##tier, cpu_matmul_bf16_##tier,                 \
+        cpu_matmul_q4_0_##tier, cpu_matmul_q4_1_##tier, cpu_matmul_q5_0_##tier, cpu_matmul_q5_1_##tier, \
+        cpu_matmul_q8_0_##tier, cpu_matmul_q4_k_##tier, cpu_matmul_q5_k_##tier, cpu_matmul_q6_k_##tier
+
+X86_KERNELS(avx2);
+X86_KERNELS(avx512);
+cpu_quantize_fn cpu_quantize_avx2;
+cpu_matmul_fn cpu_matmul_q6_k_rows_avx512; /* one token */
+
+#endif
