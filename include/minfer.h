@@ -39,7 +39,8 @@ typedef struct minfer_error {
     char message[1024]; /* one line, always terminated */
 } minfer_error;
 
-MINFER_API const char *minfer_version(void); /* "0.1.0" */
+#define MINFER_VERSION "0.1.0"
+MINFER_API const char *minfer_version(void); /* of the library: MINFER_VERSION when it was built */
 MINFER_API void minfer_free(void *p);
 
 /* ---- model files

@@ -77,6 +77,10 @@ minfer_status minfer_session_feed(minfer_session *s, const int32_t *tokens, size
     return MINFER_OK;
 }
 
+minfer_engine *mf_session_engine(const minfer_session *s)
+{
+    return s->e;
+}
 size_t minfer_session_length(const minfer_session *s)
 {
     return s->n;
