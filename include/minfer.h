@@ -199,11 +199,11 @@ typedef struct minfer_sampling {
     float repeat_penalty;                      /* 1.1; > 0; 1: off */
     int32_t repeat_last_n;                     /* 64; 0: off; -1: the whole context */
     float frequency_penalty, presence_penalty; /* 0; -2..2 */
-    float xtc_probability, xtc_threshold;      /* 0, 0.1 */
-    float dry_multiplier, dry_base;            /* 0 (off), 1.75 */
-    int32_t dry_allowed_length;                /* 2 */
+    float xtc_probability, xtc_threshold;      /* 0, 0.1; 0..1 */
+    float dry_multiplier, dry_base;            /* 0 (off), >= 0; 1.75, >= 1 */
+    int32_t dry_allowed_length;                /* 2; >= 0 */
     int32_t mirostat;                          /* 0, 1 or 2 */
-    float mirostat_tau, mirostat_eta;          /* 5, 0.1 */
+    float mirostat_tau, mirostat_eta;          /* 5, 0.1; >= 0 */
     uint64_t seed;
     const struct minfer_logit_bias {
         int32_t id;
