@@ -235,6 +235,10 @@ typedef struct minfer_sampler minfer_sampler;
 /* Refuses values out of range, naming the field. logit_bias is copied. n_vocab bounds its ids. */
 MINFER_API minfer_status minfer_sampler_create(const minfer_sampling *p, int32_t n_vocab,
                                                minfer_sampler **out, minfer_error *err);
+/* The same for a model: its vocabulary bounds the ids, and line ends, marks and control tokens end what DRY
+ * compares. */
+MINFER_API minfer_status minfer_sampler_create_for(const minfer_model *m, const minfer_sampling *p,
+                                                   minfer_sampler **out, minfer_error *err);
 MINFER_API void minfer_sampler_free(minfer_sampler *s);
 /* Draws a token from logits[n_vocab]; history holds the tokens so far (for penalties and DRY). NaN or
  * infinite logits are an error. */
