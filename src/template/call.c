@@ -79,7 +79,7 @@ static minfer_status bind(mf_render *r, const mf_tfndef *def, const mf_tcall *ca
 minfer_status mf_tcall_def(mf_render *r, const mf_tfndef *def, mf_tval first, const mf_tcall *call,
                            mf_tval *out)
 {
-    mf_targs a = {.v = {first}};
+    mf_targs a = {.v = {first}, .which = def->which};
     MF_TRY(mf_render_step(r));
     if (strcmp(def->params, "*") == 0)
         a.rest = *call;

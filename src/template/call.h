@@ -23,6 +23,7 @@ typedef struct mf_targs {
     mf_tval v[MF_MAX_PARAMS]; /* v[0]: the filtered value or the method's object; then the parameters, MISSING
                                  when they were not given */
     mf_tcall rest;            /* of a variadic function: all arguments after v[0] */
+    int which;                /* of the table's row */
 } mf_targs;
 
 typedef minfer_status mf_tfn(mf_render *r, mf_targs *a, mf_tval *out);
@@ -30,9 +31,10 @@ typedef minfer_status mf_tfn(mf_render *r, mf_targs *a, mf_tval *out);
 typedef struct mf_tfndef {
     const char *name;
     mf_tfn *fn;
-    const char
-        *params; /* names after the first, separated by spaces; a leading '/': by position only; "*": any */
+    /* The parameters after the first, separated by spaces; a leading '/': by position only; "*": any. */
+    const char *params;
     uint8_t required; /* how many of them must be given */
+    int which;        /* tells apart names that share a function */
 } mf_tfndef;
 
 typedef struct mf_tfunc {

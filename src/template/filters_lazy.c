@@ -140,34 +140,16 @@ static minfer_status next_selected(mf_render *r, mf_titer *it, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status make_mapper(mf_render *r, const mf_targs *a, mapper how, next_fn *next, mf_tval *out)
+enum { MAP, SELECT, REJECT, SELECTATTR, REJECTATTR };
+
+static minfer_status make_mapper(mf_render *r, mf_targs *a, mf_tval *out)
 {
     mapper *m = MF_RENDER_NEW(r, mapper);
     if (!m) return mf_render_failed(r);
-    *m = how;
+    m->attribute = a->which >= SELECTATTR;
+    m->reject = a->which == REJECT || a->which == REJECTATTR;
     MF_TRY(keep_call(r, &a->rest, &m->call));
-    return mf_titer_make(r, "generator", a->v[0], m, next, out);
-}
-
-static minfer_status map(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return make_mapper(r, a, (mapper){.reject = false}, next_mapped, out);
-}
-static minfer_status filter_select(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return make_mapper(r, a, (mapper){.reject = false}, next_selected, out);
-}
-static minfer_status reject(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return make_mapper(r, a, (mapper){.reject = true}, next_selected, out);
-}
-static minfer_status selectattr(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return make_mapper(r, a, (mapper){.attribute = true}, next_selected, out);
-}
-static minfer_status rejectattr(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return make_mapper(r, a, (mapper){.attribute = true, .reject = true}, next_selected, out);
+    return mf_titer_make(r, "generator", a->v[0], m, a->which == MAP ? next_mapped : next_selected, out);
 }
 
 /* -- unique -- */
@@ -272,22 +254,15 @@ static minfer_status next_slice(mf_render *r, mf_titer *it, mf_tval *out)
     return i >= longer ? fill_up(r, c, n + 1, out->list) : MINFER_OK;
 }
 
-static minfer_status cut(mf_render *r, const mf_targs *a, next_fn *next, mf_tval *out)
+enum { BATCH, SLICE };
+
+static minfer_status cut(mf_render *r, mf_targs *a, mf_tval *out)
 {
     cutter *c = MF_RENDER_NEW(r, cutter);
     if (!c) return mf_render_failed(r);
     c->size = a->v[1];
     c->fill = a->v[2];
-    return mf_titer_make(r, "generator", a->v[0], c, next, out);
-}
-
-static minfer_status batch(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return cut(r, a, next_batch, out);
-}
-static minfer_status slice(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return cut(r, a, next_slice, out);
+    return mf_titer_make(r, "generator", a->v[0], c, a->which == BATCH ? next_batch : next_slice, out);
 }
 
 /* -- items -- */
@@ -310,15 +285,15 @@ static minfer_status items(mf_render *r, mf_targs *a, mf_tval *out)
 }
 
 static const mf_tfndef defs[] = {
-    {"batch", batch, "linecount fill_with", 1},
-    {"items", items, "", 0},
-    {"map", map, "*", 0},
-    {"reject", reject, "*", 0},
-    {"rejectattr", rejectattr, "*", 0},
-    {"select", filter_select, "*", 0},
-    {"selectattr", selectattr, "*", 0},
-    {"slice", slice, "slices fill_with", 1},
-    {"unique", unique, "case_sensitive attribute", 0},
+    {"batch", cut, "linecount fill_with", 1, BATCH},
+    {"items", items, "", 0, 0},
+    {"map", make_mapper, "*", 0, MAP},
+    {"reject", make_mapper, "*", 0, REJECT},
+    {"rejectattr", make_mapper, "*", 0, REJECTATTR},
+    {"select", make_mapper, "*", 0, SELECT},
+    {"selectattr", make_mapper, "*", 0, SELECTATTR},
+    {"slice", cut, "slices fill_with", 1, SLICE},
+    {"unique", unique, "case_sensitive attribute", 0, 0},
 };
 
 const mf_tfndef *mf_filter_lazy_find(const mf_tstr *name)

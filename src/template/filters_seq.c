@@ -197,7 +197,7 @@ static minfer_status groupby(mf_render *r, mf_targs *a, mf_tval *out)
 
 /* -- reductions -- */
 
-static minfer_status extreme(mf_render *r, mf_targs *a, mf_torder wanted, mf_tval *out)
+static minfer_status extreme(mf_render *r, mf_targs *a, mf_tval *out)
 {
     keys k;
     mf_titer *it;
@@ -209,22 +209,12 @@ static minfer_status extreme(mf_render *r, mf_targs *a, mf_torder wanted, mf_tva
         MF_TRY(mf_titer_next(r, it, &item));
         if (mf_tis(item, MF_T_MISSING)) break;
         MF_TRY(key_of(r, &k, item, mf_tmissing(), &key));
-        if (!better) MF_TRY(mf_tval_order(r, wanted, key, best_key, &better));
+        if (!better) MF_TRY(mf_tval_order(r, (mf_torder)a->which, key, best_key, &better));
         if (!better) continue;
         best = item;
         best_key = key;
     }
     return or_undefined(r, best, "No aggregated item, sequence was empty.", out);
-}
-
-static minfer_status least(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return extreme(r, a, MF_LT, out);
-}
-
-static minfer_status most(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return extreme(r, a, MF_GT, out);
 }
 
 static minfer_status sum(mf_render *r, mf_targs *a, mf_tval *out)
@@ -263,19 +253,19 @@ static minfer_status join(mf_render *r, mf_targs *a, mf_tval *out)
 }
 
 static const mf_tfndef defs[] = {
-    {"count", length, "", 0},
-    {"dictsort", dictsort, "case_sensitive by reverse", 0},
-    {"first", first, "", 0},
-    {"groupby", groupby, "attribute default case_sensitive", 1},
-    {"join", join, "d attribute", 0},
-    {"last", last, "", 0},
-    {"length", length, "", 0},
-    {"list", list, "", 0},
-    {"max", most, "case_sensitive attribute", 0},
-    {"min", least, "case_sensitive attribute", 0},
-    {"reverse", reverse, "", 0},
-    {"sort", sort, "reverse case_sensitive attribute", 0},
-    {"sum", sum, "attribute start", 0},
+    {"count", length, "", 0, 0},
+    {"dictsort", dictsort, "case_sensitive by reverse", 0, 0},
+    {"first", first, "", 0, 0},
+    {"groupby", groupby, "attribute default case_sensitive", 1, 0},
+    {"join", join, "d attribute", 0, 0},
+    {"last", last, "", 0, 0},
+    {"length", length, "", 0, 0},
+    {"list", list, "", 0, 0},
+    {"max", extreme, "case_sensitive attribute", 0, MF_GT},
+    {"min", extreme, "case_sensitive attribute", 0, MF_LT},
+    {"reverse", reverse, "", 0, 0},
+    {"sort", sort, "reverse case_sensitive attribute", 0, 0},
+    {"sum", sum, "attribute start", 0, 0},
 };
 
 const mf_tfndef *mf_filter_sequence_find(const mf_tstr *name)

@@ -17,18 +17,11 @@ static minfer_status input(mf_render *r, const mf_targs *a, const mf_tstr **s)
     return MINFER_OK;
 }
 
-static minfer_status upper(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status to_case(mf_render *r, mf_targs *a, mf_tval *out)
 {
     const mf_tstr *s;
     MF_TRY(input(r, a, &s));
-    return mf_uc_convert_all(r, MF_CASE_UPPER, s, out);
-}
-
-static minfer_status lower(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    const mf_tstr *s;
-    MF_TRY(input(r, a, &s));
-    return mf_uc_convert_all(r, MF_CASE_LOWER, s, out);
+    return mf_uc_convert_all(r, (mf_tcase)a->which, s, out);
 }
 
 static minfer_status capitalize(mf_render *r, mf_targs *a, mf_tval *out)
@@ -209,20 +202,20 @@ static minfer_status format(mf_render *r, mf_targs *a, mf_tval *out)
 }
 
 static const mf_tfndef defs[] = {
-    {"capitalize", capitalize, "", 0},
-    {"center", center, "width", 0},
-    {"format", format, "*", 0},
-    {"indent", indent, "width first blank", 0},
-    {"lower", lower, "", 0},
-    {"replace", replace, "old new count", 2},
-    {"safe", safe, "", 0},
-    {"string", string, "", 0},
-    {"title", title, "", 0},
-    {"trim", trim, "chars", 0},
-    {"truncate", truncate, "length killwords end leeway", 0},
-    {"upper", upper, "", 0},
-    {"wordcount", wordcount, "", 0},
-    {"wordwrap", mf_filter_wordwrap, "width break_long_words wrapstring break_on_hyphens", 0},
+    {"capitalize", capitalize, "", 0, 0},
+    {"center", center, "width", 0, 0},
+    {"format", format, "*", 0, 0},
+    {"indent", indent, "width first blank", 0, 0},
+    {"lower", to_case, "", 0, MF_CASE_LOWER},
+    {"replace", replace, "old new count", 2, 0},
+    {"safe", safe, "", 0, 0},
+    {"string", string, "", 0, 0},
+    {"title", title, "", 0, 0},
+    {"trim", trim, "chars", 0, 0},
+    {"truncate", truncate, "length killwords end leeway", 0, 0},
+    {"upper", to_case, "", 0, MF_CASE_UPPER},
+    {"wordcount", wordcount, "", 0, 0},
+    {"wordwrap", mf_filter_wordwrap, "width break_long_words wrapstring break_on_hyphens", 0, 0},
 };
 
 const mf_tfndef *mf_filter_text_find(const mf_tstr *name)

@@ -259,18 +259,18 @@ static minfer_status no_random(mf_render *r, mf_targs *a, mf_tval *out)
 }
 
 static const mf_tfndef defs[] = {
-    {"abs", absolute, "", 0},
-    {"attr", attr, "name", 1},
-    {"d", otherwise, "default_value boolean", 0},
-    {"default", otherwise, "default_value boolean", 0},
-    {"filesizeformat", filesizeformat, "binary", 0},
-    {"float", to_float, "default", 0},
-    {"from_json", from_json, "", 0},
-    {"int", to_int, "default base", 0},
-    {"pprint", pprint, "", 0},
-    {"random", no_random, "", 0},
-    {"round", round_number, "precision method", 0},
-    {"tojson", tojson, "ensure_ascii indent separators sort_keys", 0},
+    {"abs", absolute, "", 0, 0},
+    {"attr", attr, "name", 1, 0},
+    {"d", otherwise, "default_value boolean", 0, 0},
+    {"default", otherwise, "default_value boolean", 0, 0},
+    {"filesizeformat", filesizeformat, "binary", 0, 0},
+    {"float", to_float, "default", 0, 0},
+    {"from_json", from_json, "", 0, 0},
+    {"int", to_int, "default base", 0, 0},
+    {"pprint", pprint, "", 0, 0},
+    {"random", no_random, "", 0, 0},
+    {"round", round_number, "precision method", 0, 0},
+    {"tojson", tojson, "ensure_ascii indent separators sort_keys", 0, 0},
 };
 
 const mf_tfndef *mf_filter_value_find(const mf_tstr *name)

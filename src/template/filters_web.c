@@ -202,12 +202,12 @@ static minfer_status urlencode(mf_render *r, mf_targs *a, mf_tval *out)
 }
 
 static const mf_tfndef defs[] = {
-    {"e", escape, "", 0},
-    {"escape", escape, "", 0},
-    {"forceescape", forceescape, "", 0},
-    {"striptags", striptags, "", 0},
-    {"urlencode", urlencode, "", 0},
-    {"xmlattr", xmlattr, "autospace", 0},
+    {"e", escape, "", 0, 0},
+    {"escape", escape, "", 0, 0},
+    {"forceescape", forceescape, "", 0, 0},
+    {"striptags", striptags, "", 0, 0},
+    {"urlencode", urlencode, "", 0, 0},
+    {"xmlattr", xmlattr, "autospace", 0, 0},
 };
 
 const mf_tfndef *mf_filter_web_find(const mf_tstr *name)

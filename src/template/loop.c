@@ -146,6 +146,6 @@ static minfer_status changed(mf_render *r, mf_targs *a, mf_tval *out)
 
 const mf_tfndef *mf_tloop_method(const mf_tstr *name)
 {
-    static const mf_tfndef methods[] = {{"cycle", cycle, "*", 0}, {"changed", changed, "*", 0}};
+    static const mf_tfndef methods[] = {{"cycle", cycle, "*", 0, 0}, {"changed", changed, "*", 0, 0}};
     return MF_FIND(methods, name);
 }

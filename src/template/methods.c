@@ -13,7 +13,7 @@ static minfer_status is_integer(mf_render *r, mf_targs *a, mf_tval *out)
 
 static const mf_tfndef *float_find(const mf_tstr *name)
 {
-    static const mf_tfndef defs[] = {{"is_integer", is_integer, "", 0}};
+    static const mf_tfndef defs[] = {{"is_integer", is_integer, "", 0, 0}};
     return MF_FIND(defs, name);
 }
 

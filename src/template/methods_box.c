@@ -176,26 +176,13 @@ static minfer_status get(mf_render *r, mf_targs *a, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status view(mf_render *r, const mf_targs *a, mf_tview_kind kind, mf_tval *out)
+static minfer_status view(mf_render *r, mf_targs *a, mf_tval *out)
 {
     mf_tview *v = MF_RENDER_NEW(r, mf_tview);
     if (!v) return mf_render_failed(r);
-    *v = (mf_tview){a->v[0].dict, kind};
+    *v = (mf_tview){a->v[0].dict, (mf_tview_kind)a->which};
     *out = (mf_tval){.type = MF_T_VIEW, .view = v};
     return MINFER_OK;
-}
-
-static minfer_status keys(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return view(r, a, MF_VIEW_KEYS, out);
-}
-static minfer_status values(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return view(r, a, MF_VIEW_VALUES, out);
-}
-static minfer_status items(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return view(r, a, MF_VIEW_ITEMS, out);
 }
 
 static minfer_status dict_pop(mf_render *r, mf_targs *a, mf_tval *out)
@@ -255,35 +242,35 @@ static minfer_status fromkeys(mf_render *r, mf_targs *a, mf_tval *out)
     }
 }
 
-static const mf_tfndef of_tuples[] = {{"count", count, "/value", 1},
-                                      {"index", index_of, "/value start stop", 1}};
+static const mf_tfndef of_tuples[] = {{"count", count, "/value", 1, 0},
+                                      {"index", index_of, "/value start stop", 1, 0}};
 
 static const mf_tfndef of_lists[] = {
-    {"append", append, "/object", 1},
-    {"clear", clear, "", 0},
-    {"copy", copy, "", 0},
-    {"count", count, "/value", 1},
-    {"extend", extend, "/iterable", 1},
-    {"index", index_of, "/value start stop", 1},
-    {"insert", insert, "/index object", 2},
-    {"pop", list_pop, "/index", 0},
-    {"remove", remove_item, "/value", 1},
-    {"reverse", reverse, "", 0},
-    {"sort", sort_list, "key reverse", 0},
+    {"append", append, "/object", 1, 0},
+    {"clear", clear, "", 0, 0},
+    {"copy", copy, "", 0, 0},
+    {"count", count, "/value", 1, 0},
+    {"extend", extend, "/iterable", 1, 0},
+    {"index", index_of, "/value start stop", 1, 0},
+    {"insert", insert, "/index object", 2, 0},
+    {"pop", list_pop, "/index", 0, 0},
+    {"remove", remove_item, "/value", 1, 0},
+    {"reverse", reverse, "", 0, 0},
+    {"sort", sort_list, "key reverse", 0, 0},
 };
 
 static const mf_tfndef of_dicts[] = {
-    {"clear", clear, "", 0},
-    {"copy", copy, "", 0},
-    {"fromkeys", fromkeys, "/iterable value", 1},
-    {"get", get, "/key default", 1},
-    {"items", items, "", 0},
-    {"keys", keys, "", 0},
-    {"pop", dict_pop, "/key default", 1},
-    {"popitem", popitem, "", 0},
-    {"setdefault", setdefault, "/key default", 1},
-    {"update", update, "*", 0},
-    {"values", values, "", 0},
+    {"clear", clear, "", 0, 0},
+    {"copy", copy, "", 0, 0},
+    {"fromkeys", fromkeys, "/iterable value", 1, 0},
+    {"get", get, "/key default", 1, 0},
+    {"items", view, "", 0, MF_VIEW_ITEMS},
+    {"keys", view, "", 0, MF_VIEW_KEYS},
+    {"pop", dict_pop, "/key default", 1, 0},
+    {"popitem", popitem, "", 0, 0},
+    {"setdefault", setdefault, "/key default", 1, 0},
+    {"update", update, "*", 0, 0},
+    {"values", view, "", 0, MF_VIEW_VALUES},
 };
 
 const mf_tfndef *mf_method_list_find(const mf_tstr *name)

@@ -17,18 +17,11 @@ static minfer_status optional_str(mf_render *r, const mf_targs *a, size_t i, con
 
 /* -- case -- */
 
-static minfer_status upper(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status to_case(mf_render *r, mf_targs *a, mf_tval *out)
 {
-    return mf_uc_convert_all(r, MF_CASE_UPPER, a->v[0].s, out);
+    return mf_uc_convert_all(r, (mf_tcase)a->which, a->v[0].s, out);
 }
-static minfer_status lower(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return mf_uc_convert_all(r, MF_CASE_LOWER, a->v[0].s, out);
-}
-static minfer_status casefold(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return mf_uc_convert_all(r, MF_CASE_FOLD, a->v[0].s, out);
-}
+
 static minfer_status capitalize(mf_render *r, mf_targs *a, mf_tval *out)
 {
     return mf_uc_capitalize(r, a->v[0].s, out);
@@ -64,24 +57,11 @@ static minfer_status swapcase(mf_render *r, mf_targs *a, mf_tval *out)
 
 /* -- ends -- */
 
-static minfer_status strip_ends(mf_render *r, const mf_targs *a, mf_tends ends, mf_tval *out)
+static minfer_status strip(mf_render *r, mf_targs *a, mf_tval *out)
 {
     const mf_tstr *set;
     MF_TRY(optional_str(r, a, 1, &set));
-    return mf_text_strip(r, a->v[0].s, set, ends, out);
-}
-
-static minfer_status strip(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return strip_ends(r, a, MF_BOTH, out);
-}
-static minfer_status lstrip(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return strip_ends(r, a, MF_LEFT, out);
-}
-static minfer_status rstrip(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return strip_ends(r, a, MF_RIGHT, out);
+    return mf_text_strip(r, a->v[0].s, set, (mf_tends)a->which, out);
 }
 
 static bool begins(const mf_tstr *s, const mf_tstr *part, size_t from, size_t to)
@@ -109,33 +89,24 @@ static minfer_status byte_span(mf_render *r, const mf_targs *a, size_t i, size_t
     return MINFER_OK;
 }
 
-/* startswith and endswith: one string, or a tuple of some. */
-static minfer_status has_end(mf_render *r, const mf_targs *a, const char *name,
-                             bool (*has)(const mf_tstr *, const mf_tstr *, size_t, size_t), mf_tval *out)
+/* startswith (MF_LEFT) and endswith: one string, or a tuple of some. */
+static minfer_status has_end(mf_render *r, mf_targs *a, mf_tval *out)
 {
+    bool left = a->which == MF_LEFT;
     mf_tval one = a->v[1];
     mf_tlist single = {.v = &one, .n = 1}, *parts = mf_tis(one, MF_T_TUPLE) ? one.list : &single;
-    size_t from, to;
+    size_t from = 0, to = 0;
     bool any;
     *out = mf_tbool(false);
     MF_TRY(byte_span(r, a, 2, &from, &to, &any));
     for (size_t i = 0; i < parts->n; i++) {
         if (!mf_tis(parts->v[i], MF_T_STR))
-            return mf_render_raise(r, MF_TE_TYPE, "%s first arg must be str or a tuple of str, not %s", name,
-                                   mf_tval_type_name(parts->v[i]));
-        out->b |= any && has(a->v[0].s, parts->v[i].s, from, to);
+            return mf_render_raise(r, MF_TE_TYPE, "%s first arg must be str or a tuple of str, not %s",
+                                   left ? "startswith" : "endswith", mf_tval_type_name(parts->v[i]));
+        out->b |= any && (left ? begins : ends)(a->v[0].s, parts->v[i].s, from, to);
         MF_TRY(mf_render_charge(r, parts->v[i].s->n));
     }
     return MINFER_OK;
-}
-
-static minfer_status startswith(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return has_end(r, a, "startswith", begins, out);
-}
-static minfer_status endswith(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return has_end(r, a, "endswith", ends, out);
 }
 
 static minfer_status removeprefix(mf_render *r, mf_targs *a, mf_tval *out)
@@ -154,44 +125,20 @@ static minfer_status removesuffix(mf_render *r, mf_targs *a, mf_tval *out)
 
 /* -- places -- */
 
-typedef minfer_status find_fn(mf_render *, const mf_tstr *, const mf_tstr *, size_t, size_t, size_t *);
+typedef enum place { FIND, INDEX, RFIND, RINDEX } place;
 
-/* The place in characters, or -1. */
-static minfer_status find_place(mf_render *r, const mf_targs *a, find_fn *how, mf_tval *out)
-{
-    const mf_tstr *s = a->v[0].s, *part;
-    size_t from, to, hit = MF_NOT_FOUND;
-    bool any;
-    MF_TRY(mf_tval_need_str(r, a->v[1], &part));
-    MF_TRY(byte_span(r, a, 2, &from, &to, &any));
-    if (any) MF_TRY(how(r, s, part, from, to, &hit));
-    *out = mf_tint(hit == MF_NOT_FOUND ? -1 : (int64_t)mf_tstr_count(s->p, hit));
-    return MINFER_OK;
-}
-
+/* The place in characters; where there is none, -1 or an error. */
 static minfer_status find(mf_render *r, mf_targs *a, mf_tval *out)
 {
-    return find_place(r, a, mf_text_find, out);
-}
-static minfer_status rfind(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return find_place(r, a, mf_text_rfind, out);
-}
-
-static minfer_status must_be_there(mf_render *r, const mf_tval *place)
-{
-    return place->i < 0 ? mf_render_raise(r, MF_TE_VALUE, "substring not found") : MINFER_OK;
-}
-
-static minfer_status text_index(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    MF_TRY(find_place(r, a, mf_text_find, out));
-    return must_be_there(r, out);
-}
-static minfer_status rindex_(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    MF_TRY(find_place(r, a, mf_text_rfind, out));
-    return must_be_there(r, out);
+    const mf_tstr *s = a->v[0].s, *part;
+    size_t from = 0, to = 0, hit = MF_NOT_FOUND;
+    bool any, right = a->which >= RFIND;
+    MF_TRY(mf_tval_need_str(r, a->v[1], &part));
+    MF_TRY(byte_span(r, a, 2, &from, &to, &any));
+    if (any) MF_TRY((right ? mf_text_rfind : mf_text_find)(r, s, part, from, to, &hit));
+    *out = mf_tint(hit == MF_NOT_FOUND ? -1 : (int64_t)mf_tstr_count(s->p, hit));
+    bool must = a->which == INDEX || a->which == RINDEX;
+    return must && out->i < 0 ? mf_render_raise(r, MF_TE_VALUE, "substring not found") : MINFER_OK;
 }
 
 static minfer_status count(mf_render *r, mf_targs *a, mf_tval *out)
@@ -215,9 +162,7 @@ static minfer_status count(mf_render *r, mf_targs *a, mf_tval *out)
 
 /* -- parts -- */
 
-typedef minfer_status split_fn(mf_render *, const mf_tstr *, const mf_tstr *, int64_t, mf_tlist *);
-
-static minfer_status split_by(mf_render *r, const mf_targs *a, split_fn *how, mf_tval *out)
+static minfer_status split(mf_render *r, mf_targs *a, mf_tval *out)
 {
     const mf_tstr *sep;
     int64_t max;
@@ -225,16 +170,7 @@ static minfer_status split_by(mf_render *r, const mf_targs *a, split_fn *how, mf
     MF_TRY(optional_str(r, a, 1, &sep));
     MF_TRY(mf_targ_int(r, a, 2, -1, &max));
     MF_TRY(mf_tlist_new(r, 0, &out->list));
-    return how(r, a->v[0].s, sep, max, out->list);
-}
-
-static minfer_status split(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return split_by(r, a, mf_text_split, out);
-}
-static minfer_status rsplit(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return split_by(r, a, mf_text_rsplit, out);
+    return (a->which == MF_RIGHT ? mf_text_rsplit : mf_text_split)(r, a->v[0].s, sep, max, out->list);
 }
 
 static minfer_status splitlines(mf_render *r, mf_targs *a, mf_tval *out)
@@ -245,7 +181,7 @@ static minfer_status splitlines(mf_render *r, mf_targs *a, mf_tval *out)
 }
 
 /* (before, separator, after); what is not found leaves the whole at one end. */
-static minfer_status part_at(mf_render *r, const mf_targs *a, find_fn *how, bool right, mf_tval *out)
+static minfer_status partition(mf_render *r, mf_targs *a, mf_tval *out)
 {
     const mf_tstr *s = a->v[0].s, *sep;
     size_t hit;
@@ -253,7 +189,8 @@ static minfer_status part_at(mf_render *r, const mf_targs *a, find_fn *how, bool
     mf_tval part;
     MF_TRY(mf_tval_need_str(r, a->v[1], &sep));
     if (sep->n == 0) return mf_render_raise(r, MF_TE_VALUE, "empty separator");
-    MF_TRY(how(r, s, sep, 0, s->n, &hit));
+    bool right = a->which == MF_RIGHT;
+    MF_TRY((right ? mf_text_rfind : mf_text_find)(r, s, sep, 0, s->n, &hit));
     bool found = hit != MF_NOT_FOUND;
     size_t a_end = found ? hit : right ? 0 : s->n, b_end = found ? hit + sep->n : a_end;
     size_t cuts[] = {0, a_end, b_end, s->n};
@@ -264,15 +201,6 @@ static minfer_status part_at(mf_render *r, const mf_targs *a, find_fn *how, bool
     }
     *out = mf_ttupleval(parts);
     return MINFER_OK;
-}
-
-static minfer_status partition(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return part_at(r, a, mf_text_find, false, out);
-}
-static minfer_status rpartition(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return part_at(r, a, mf_text_rfind, true, out);
 }
 
 static minfer_status join(mf_render *r, mf_targs *a, mf_tval *out)
@@ -293,26 +221,13 @@ static minfer_status replace(mf_render *r, mf_targs *a, mf_tval *out)
 
 /* -- padding -- */
 
-static minfer_status pad(mf_render *r, const mf_targs *a, char align, mf_tval *out)
+static minfer_status pad(mf_render *r, mf_targs *a, mf_tval *out)
 {
     const mf_tstr *fill = NULL;
     int64_t width;
     MF_TRY(mf_targ_int(r, a, 1, 0, &width));
     if (mf_targ_given(a, 2)) MF_TRY(mf_tval_need_str(r, a->v[2], &fill));
-    return mf_text_pad(r, a->v[0].s, width, align, fill, out);
-}
-
-static minfer_status ljust(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return pad(r, a, '<', out);
-}
-static minfer_status rjust(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return pad(r, a, '>', out);
-}
-static minfer_status center(mf_render *r, mf_targs *a, mf_tval *out)
-{
-    return pad(r, a, '^', out);
+    return mf_text_pad(r, a->v[0].s, width, (char)a->which, fill, out);
 }
 
 static minfer_status zfill(mf_render *r, mf_targs *a, mf_tval *out)
@@ -368,38 +283,38 @@ static minfer_status format_map(mf_render *r, mf_targs *a, mf_tval *out)
 }
 
 static const mf_tfndef defs[] = {
-    {"capitalize", capitalize, "", 0},
-    {"casefold", casefold, "", 0},
-    {"center", center, "/width fillchar", 1},
-    {"count", count, "/sub start end", 1},
-    {"endswith", endswith, "/suffix start end", 1},
-    {"expandtabs", expandtabs, "tabsize", 0},
-    {"find", find, "/sub start end", 1},
-    {"format", format, "*", 0},
-    {"format_map", format_map, "/mapping", 1},
-    {"index", text_index, "/sub start end", 1},
-    {"join", join, "/iterable", 1},
-    {"ljust", ljust, "/width fillchar", 1},
-    {"lower", lower, "", 0},
-    {"lstrip", lstrip, "/chars", 0},
-    {"partition", partition, "/sep", 1},
-    {"removeprefix", removeprefix, "/prefix", 1},
-    {"removesuffix", removesuffix, "/suffix", 1},
-    {"replace", replace, "/old new count", 2},
-    {"rfind", rfind, "/sub start end", 1},
-    {"rindex", rindex_, "/sub start end", 1},
-    {"rjust", rjust, "/width fillchar", 1},
-    {"rpartition", rpartition, "/sep", 1},
-    {"rsplit", rsplit, "sep maxsplit", 0},
-    {"rstrip", rstrip, "/chars", 0},
-    {"split", split, "sep maxsplit", 0},
-    {"splitlines", splitlines, "keepends", 0},
-    {"startswith", startswith, "/prefix start end", 1},
-    {"strip", strip, "/chars", 0},
-    {"swapcase", swapcase, "", 0},
-    {"title", title, "", 0},
-    {"upper", upper, "", 0},
-    {"zfill", zfill, "/width", 1},
+    {"capitalize", capitalize, "", 0, 0},
+    {"casefold", to_case, "", 0, MF_CASE_FOLD},
+    {"center", pad, "/width fillchar", 1, '^'},
+    {"count", count, "/sub start end", 1, 0},
+    {"endswith", has_end, "/suffix start end", 1, MF_RIGHT},
+    {"expandtabs", expandtabs, "tabsize", 0, 0},
+    {"find", find, "/sub start end", 1, FIND},
+    {"format", format, "*", 0, 0},
+    {"format_map", format_map, "/mapping", 1, 0},
+    {"index", find, "/sub start end", 1, INDEX},
+    {"join", join, "/iterable", 1, 0},
+    {"ljust", pad, "/width fillchar", 1, '<'},
+    {"lower", to_case, "", 0, MF_CASE_LOWER},
+    {"lstrip", strip, "/chars", 0, MF_LEFT},
+    {"partition", partition, "/sep", 1, MF_LEFT},
+    {"removeprefix", removeprefix, "/prefix", 1, 0},
+    {"removesuffix", removesuffix, "/suffix", 1, 0},
+    {"replace", replace, "/old new count", 2, 0},
+    {"rfind", find, "/sub start end", 1, RFIND},
+    {"rindex", find, "/sub start end", 1, RINDEX},
+    {"rjust", pad, "/width fillchar", 1, '>'},
+    {"rpartition", partition, "/sep", 1, MF_RIGHT},
+    {"rsplit", split, "sep maxsplit", 0, MF_RIGHT},
+    {"rstrip", strip, "/chars", 0, MF_RIGHT},
+    {"split", split, "sep maxsplit", 0, MF_LEFT},
+    {"splitlines", splitlines, "keepends", 0, 0},
+    {"startswith", has_end, "/prefix start end", 1, MF_LEFT},
+    {"strip", strip, "/chars", 0, MF_BOTH},
+    {"swapcase", swapcase, "", 0, 0},
+    {"title", title, "", 0, 0},
+    {"upper", to_case, "", 0, MF_CASE_UPPER},
+    {"zfill", zfill, "/width", 1, 0},
 };
 
 const mf_tfndef *mf_method_text_find(const mf_tstr *name)

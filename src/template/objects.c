@@ -153,7 +153,7 @@ static minfer_status cycler_reset(mf_render *r, mf_targs *a, mf_tval *out)
 
 const mf_tfndef *mf_tcycler_method(const mf_tstr *name)
 {
-    static const mf_tfndef methods[] = {{"next", cycler_next, "", 0}, {"reset", cycler_reset, "", 0}};
+    static const mf_tfndef methods[] = {{"next", cycler_next, "", 0, 0}, {"reset", cycler_reset, "", 0, 0}};
     return MF_FIND(methods, name);
 }
 
@@ -199,13 +199,13 @@ static minfer_status strftime_now(mf_render *r, mf_targs *a, mf_tval *out)
 }
 
 static const mf_tfndef defs[] = {
-    {"range", make_range, "/start stop step", 1},
-    {"dict", make_dict, "*", 0},
-    {"namespace", make_namespace, "*", 0},
-    {"cycler", make_cycler, "*", 0},
-    {"joiner", make_joiner, "sep", 0},
-    {"raise_exception", raise_exception, "message", 1},
-    {"strftime_now", strftime_now, "format", 1},
+    {"range", make_range, "/start stop step", 1, 0},
+    {"dict", make_dict, "*", 0, 0},
+    {"namespace", make_namespace, "*", 0, 0},
+    {"cycler", make_cycler, "*", 0, 0},
+    {"joiner", make_joiner, "sep", 0, 0},
+    {"raise_exception", raise_exception, "message", 1, 0},
+    {"strftime_now", strftime_now, "format", 1, 0},
 };
 
 minfer_status mf_global_get(mf_render *r, const mf_tstr *name, mf_tval *out)

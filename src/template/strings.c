@@ -83,7 +83,7 @@ static bool in_set(const mf_tstr *set, const char *p, size_t n)
 
 minfer_status mf_text_strip(mf_render *r, const mf_tstr *s, const mf_tstr *set, mf_tends ends, mf_tval *out)
 {
-    size_t from = 0, to = s->n, cost = set ? set->n : 1;
+    size_t from = 0, to = s->n, cost = set ? set->n * 8 : 1; /* set is walked character by character */
     uint32_t cp;
     for (size_t k; (ends & MF_LEFT) && from < to; from += k) {
         MF_TRY(mf_render_charge(r, cost));

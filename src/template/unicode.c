@@ -196,6 +196,7 @@ minfer_status mf_uc_convert(mf_render *r, mf_tsb *out, mf_tcase to, const mf_tst
         if (!up && cp >= 'A' && cp <= 'Z') cp += 32;
         return mf_tsb_char(r, out, (char)cp);
     }
+    MF_TRY(mf_render_step(r));
     if (to == MF_CASE_LOWER) return put_lower(r, out, s, i, cp);
     if (to == MF_CASE_FOLD) return put_folded(r, out, cp);
     const struct special *special = find_special(cp);

@@ -1,0 +1,238 @@
+/* Templates made to hurt: deep nesting, endless recursion, exploding strings, quadratic searches. Each ends
+ * soon, with an error that says which limit it met, and never with an overflown stack. */
+#include "template/render_json.h"
+
+#include "base/clock.h"
+
+enum { MANY = 100000 };
+
+static char *repeated(const char *before, const char *part, size_t times, const char *middle,
+                      const char *close, const char *after)
+{
+    mf_buf b = {0};
+    assert_true(mf_buf_str(&b, before));
+    for (size_t i = 0; i < times; i++) assert_true(mf_buf_str(&b, part));
+    assert_true(mf_buf_str(&b, middle));
+    for (size_t i = 0; i < times; i++) assert_true(mf_buf_str(&b, close));
+    assert_true(mf_buf_str(&b, after));
+    return b.data;
+}
+
+static void test_deep_nesting_is_a_syntax_error(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *part, *middle, *close, *after;
+    } cases[] = {
+        {"{{ ", "(", "1", ")", " }}"},
+        {"{{ ", "[", "1", "]", " }}"},
+        {"{{ ", "{1:", "1", "}", " }}"},
+        {"{{ ", "-", "1", "", " }}"},
+        {"{{ ", "not ", "1", "", " }}"},
+        {"{{ ", "1 if 1 else ", "1", "", " }}"},
+        {"{{ ", "f(", "1", ")", " }}"},
+        {"{{ ", "x[", "1", "]", " }}"},
+        {"{{ x", ".a", "", "", " }}"},
+        {"{{ x", "[0]", "", "", " }}"},
+        {"{{ x", "()", "", "", " }}"},
+        {"{{ x", "|e", "", "", " }}"},
+        {"{{ x", "|d(1", "", ")", " }}"},
+        {"{{ 1", " + 1", "", "", " }}"},
+        {"{{ 1", " ** 1", "", "", " }}"},
+        {"{{ 1", " and 1", "", "", " }}"},
+        {"{{ x", " if 1", "", "", " }}"},
+        {"{{ x is in ", "(", "1", ")", " }}"},
+        {"", "{% if 1 %}", "", "{% endif %}", ""},
+        {"", "{% for i in x %}", "", "{% endfor %}", ""},
+        {"", "{% with %}", "", "{% endwith %}", ""},
+        {"", "{% filter e %}", "", "{% endfilter %}", ""},
+        {"", "{% set x %}", "", "{% endset %}", ""},
+        {"", "{% macro m() %}", "", "{% endmacro %}", ""},
+        {"", "{% call m() %}", "", "{% endcall %}", ""},
+        {"", "{% generation %}", "", "{% endgeneration %}", ""},
+        {"{% set ", "(", "a", ",)", " = 1 %}"},
+        {"{{ ", "(", "", "", ""},
+        {"", "{% if 1 %}", "", "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t times = strlen(cases[i].part) > 6 ? MANY / 4 : MANY;
+        char *src = repeated(cases[i].before, cases[i].part, times, cases[i].middle, cases[i].close,
+                             cases[i].after);
+        mf_template *t;
+        minfer_error err = {0};
+        minfer_status st = mf_template_parse(src, strlen(src), &t, &err);
+        if (st != MINFER_ERR_FORMAT) print_error("%s%s...\n", cases[i].before, cases[i].part);
+        assert_fails(st, MINFER_ERR_FORMAT, &err, "line 1, column ");
+        mf_free(src);
+    }
+}
+
+/* Long, but not deep. */
+static void test_long_templates_are_fine(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *part, *middle;
+    } cases[] = {
+        {"{{ [", "1,", "]|length }}"},
+        {"{{ (1", " ~ 1", ")|length }}"},
+        {"{% if 0 %}", "{% elif 0 %}", "{% endif %}"},
+        {"", "{{ 1 }}", ""},
+        {"", "{# c #}\n", ""},
+        {"{{ 'a' ", "'a' ", "}}"},
+        {"{{ 1", " < 1", "}}"},
+        {"", "{% set x = 1 %}", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *src = repeated(cases[i].before, cases[i].part, 20000, cases[i].middle, "", "");
+        mf_buf out = {0};
+        minfer_error err = {0};
+        json_t *vars = json_object();
+        assert_ok(render_json(src, strlen(src), vars, &out, &err), &err);
+        json_decref(vars);
+        mf_buf_free(&out);
+        mf_free(src);
+    }
+}
+
+static void test_too_long_templates_are_refused(void **state)
+{
+    (void)state;
+    mf_template *t;
+    minfer_error err = {0};
+    char *src = mf_calloc(1, ((size_t)1 << 20) + 1);
+    memset(src, 'a', ((size_t)1 << 20) + 1);
+    assert_fails(mf_template_parse(src, ((size_t)1 << 20) + 1, &t, &err), MINFER_ERR_LIMIT, &err,
+                 "1048577 bytes");
+    mf_free(src);
+}
+
+static void test_running_wild_is_stopped(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        /* recursion */
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% macro m(x) %}{% call m(x) %}{{ caller() }}{% endcall %}{% endmacro %}{{ m(1) }}",
+        "{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}",
+        "{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+        "{% macro m(x=m()) %}{% endmacro %}{{ m() }}",
+        "{% set l = [] %}{% for i in range(5000) %}{% set l = [l] %}{% endfor %}{% set ns = namespace(l=[]) "
+        "%}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l }}",
+        "{% set ns = namespace(l=[]) %}{% for i in range(5000) %}{% set ns.l = {'a': ns.l} %}{% endfor %}{{ "
+        "ns.l|tojson }}",
+        "{% set ns = namespace(l=[]) %}{% for i in range(5000) %}{% set ns.l = {'a': ns.l} %}{% endfor %}{{ "
+        "ns.l|pprint }}",
+        "{% set a = namespace(l=[]) %}{% set b = namespace(l=[]) %}{% for i in range(5000) %}{% set a.l = "
+        "[a.l] %}{% set b.l = [b.l] %}{% endfor %}{{ a.l == b.l }}",
+        "{% set a = namespace(l=[]) %}{% set b = namespace(l=[]) %}{% for i in range(5000) %}{% set a.l = "
+        "[a.l] %}{% set b.l = [b.l] %}{% endfor %}{{ a.l < b.l }}",
+        "{% set a = namespace(l=()) %}{% for i in range(5000) %}{% set a.l = (a.l,) %}{% endfor %}{{ {a.l: "
+        "1} }}",
+        "{% set a = [] %}{% set b = [] %}{% set _ = a.append(b) %}{% set _ = b.append(a) %}{{ a == b }}",
+        "{% set ns = namespace(g=[1]) %}{% for i in range(3000) %}{% set ns.g = ns.g|map('string') %}{% "
+        "endfor %}{{ ns.g|list }}",
+        /* memory and output */
+        "{{ 'a' * 10**9 }}",
+        "{{ [1] * 10**9 }}",
+        "{{ 'a'.center(10**12) }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '{:>1000000000}'.format(1) }}",
+        "{{ 'a'|indent(10**10) }}",
+        "{{ 'x'.zfill(10**15) }}",
+        "{{ 'x'.ljust(10**18) }}",
+        "{{ ('a' * 1000).replace('', 'b' * 10**6) }}",
+        "{{ 'a\tb'.expandtabs(10**10) }}",
+        "{{ '{:0{w}}'.format(1, w=10**10) }}",
+        "{{ [1]|batch(10**12, 'x')|list }}",
+        "{{ [1]|tojson(indent=10**11) }}",
+        "{{ [1]|slice(10**12)|list }}",
+        "{% set ns = namespace(s='aaaaaaaa') %}{% for i in range(100) %}{% set ns.s = ns.s ~ ns.s %}{% "
+        "endfor %}{{ ns.s }}",
+        "{% set ns = namespace(l=[1]) %}{% for i in range(100) %}{% set ns.l = ns.l + ns.l %}{% endfor %}",
+        "{% set l = [1] %}{% for i in l %}{% set _ = l.append(i) %}{% endfor %}",
+        "{% for i in range(100000) %}{{ 'x' * 1000 }}{% endfor %}",
+        "{% macro m() %}{% for i in range(100000) %}{{ 'x' * 10000 }}{% endfor %}{% endmacro %}{{ m()|length "
+        "}}",
+        "{% set ns = namespace(d={}) %}{% for i in range(100000) %}{% for j in range(1000) %}{% set _ = "
+        "ns.d.update({i * 1000 + j: 1}) %}{% endfor %}{% endfor %}",
+        /* time */
+        "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
+        "{% set s = 'a' * 10**6 %}{{ s.rfind('a' * 500000 ~ 'b') }}{% for i in range(100000) %}{{ "
+        "s.rfind('b' ~ 'a' * 500000) }}{% endfor %}",
+        "{% set s = 'a' * 10**7 %}{% for i in range(100000) %}{{ s.find('b') }}{% endfor %}",
+        "{% set s = 'é' * 10**6 %}{% for i in range(100000) %}{{ s[i] }}{% endfor %}{% for i in "
+        "range(100000) %}{{ s[-1] }}{% endfor %}",
+        "{% set s = 'a' * 10**6 %}{% for i in range(100000) %}{{ s == s ~ '' }}{% endfor %}",
+        "{% set l = range(100000)|list %}{% for i in range(100000) %}{{ -1 in l }}{% endfor %}",
+        "{% set s = 'Σ' * 10**5 %}{% for i in range(1000) %}{{ s.lower()|length }}{% endfor %}",
+        "{% set s = 'a' * 10**6 %}{{ s.strip('b' * 10**6) }}{{ ('ab' * 10**5).strip('b' * 10**5 ~ 'a') }}{% "
+        "for i in range(100000) %}{{ s.strip('a') }}{% endfor %}",
+        "{% set l = range(100000)|list %}{% for i in range(100000) %}{% set _ = l.insert(0, 1) %}{% endfor "
+        "%}",
+        "{% set s = ' -' * 10**5 %}{% for i in range(10000) %}{{ s|wordwrap(5)|length }}{% endfor %}",
+        "{{ ('(' * 10**6 ~ '%s') % 1 * 1000 }}{{ '%(' ~ '(' * 10**6 }}{{ ('%(' ~ '(' * 10**6) % {} }}",
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        mf_buf out = {0};
+        minfer_error err = {0};
+        json_t *vars = json_object();
+        int64_t start = mf_clock_ns();
+        minfer_status st = render_json(cases[i], strlen(cases[i]), vars, &out, &err);
+        double seconds = (double)(mf_clock_ns() - start) * 1e-9;
+        if (st == MINFER_OK || seconds > 20) print_error("%.1f s: %.120s\n", seconds, cases[i]);
+        assert_true(st == MINFER_ERR_LIMIT || st == MINFER_ERR_FORMAT);
+        assert_true(seconds < 20);
+        json_decref(vars);
+        mf_buf_free(&out);
+    }
+}
+
+static void test_ranges_are_bounded(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {"{{ range(10**9) }}",
+                                        "{{ range(-9223372036854775807, 9223372036854775807) }}",
+                                        "{{ range(100001)|list }}"};
+    for (size_t i = 0; i < 3; i++) {
+        mf_buf out = {0};
+        minfer_error err = {0};
+        json_t *vars = json_object();
+        assert_fails(render_json(cases[i], strlen(cases[i]), vars, &out, &err), MINFER_ERR_FORMAT, &err,
+                     "OverflowError: Range too big");
+        json_decref(vars);
+        mf_buf_free(&out);
+    }
+}
+
+static void test_deep_json_is_refused(void **state)
+{
+    (void)state;
+    static const size_t depths[] = {1500, MANY};
+    for (size_t i = 0; i < 2; i++) {
+        char *json = repeated("", "[", depths[i], "", "]", "");
+        mf_template *t;
+        minfer_error err = {0};
+        mf_buf out = {0};
+        assert_ok(mf_template_parse("{{ messages }}", 14, &t, &err), &err);
+        minfer_status st = mf_template_render(t, &(mf_template_input){.messages = json}, NULL, &out, &err);
+        assert_true(st == MINFER_ERR_LIMIT || st == MINFER_ERR_ARG);
+        assert_non_null(strstr(err.message, "messages: "));
+        mf_template_free(t);
+        mf_buf_free(&out);
+        mf_free(json);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deep_nesting_is_a_syntax_error),
+        cmocka_unit_test(test_long_templates_are_fine),
+        cmocka_unit_test(test_too_long_templates_are_refused),
+        cmocka_unit_test(test_running_wild_is_stopped),
+        cmocka_unit_test(test_ranges_are_bounded),
+        cmocka_unit_test(test_deep_json_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
