@@ -69,7 +69,7 @@ static void check_given(json_t *given, json_t *c, const mf_template *t)
 static void check_model(const char *name)
 {
     json_t *given = load_given(), *c;
-    size_t n, i, done = 0;
+    size_t n = 0, i, done = 0;
     minfer_error err = {0};
     mf_template *t;
     char *src = given ? load_template(name, &n) : NULL;
