@@ -159,7 +159,7 @@ static minfer_status put_int(state *s, mf_field *f, mf_tval v)
 static minfer_status put_field(state *s, mf_field *f, mf_tval v)
 {
     if (strchr("sra", f->type)) return put_text(s, f, v);
-    if (mf_tis(v, MF_T_UNDEFINED)) return mf_tundefined_raise(s->r, v);
+    if (mf_tis(v, MF_T_UNDEFINED) && !strchr("cxXo", f->type)) return mf_tundefined_raise(s->r, v);
     if (f->type == 'c') return put_char(s, f, v);
     if (strchr("diuoxX", f->type)) return put_int(s, f, v);
     if (!mf_tis_number(v))
