@@ -48,8 +48,12 @@ static minfer_status swapcase(mf_render *r, mf_targs *a, mf_tval *out)
     mf_tsb text = {0};
     uint32_t cp;
     for (size_t i = 0, k; i < s->n; i += k) {
-        mf_uc_at(s->p + i, &cp);
-        MF_TRY(mf_uc_convert(r, &text, mf_uc_is_upper(cp) ? MF_CASE_LOWER : MF_CASE_UPPER, s, i, &k));
+        k = mf_uc_at(s->p + i, &cp);
+        bool up = mf_uc_is_upper(cp);
+        if (up || mf_uc_is_lower(cp))
+            MF_TRY(mf_uc_convert(r, &text, up ? MF_CASE_LOWER : MF_CASE_UPPER, s, i, &k));
+        else
+            MF_TRY(mf_tsb_put(r, &text, s->p + i, k));
     }
     MF_TRY(mf_render_charge(r, s->n));
     return mf_tstr_wrap(r, text.p, text.n, out);

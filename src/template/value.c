@@ -160,8 +160,8 @@ minfer_status mf_tdict_new(mf_render *r, mf_tdict **out)
 
 static minfer_status matches(mf_render *r, const mf_tentry *e, mf_tval key, uint64_t hash, bool *same)
 {
-    *same = false;
-    if (e->hash != hash || mf_tis(e->key, MF_T_MISSING)) return MINFER_OK;
+    *same = false; /* as with the key of a removed entry, which no value equals */
+    if (e->hash != hash) return MINFER_OK;
     return mf_tval_eq(r, e->key, key, same);
 }
 

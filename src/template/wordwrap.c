@@ -132,7 +132,7 @@ static minfer_status wrap_chunks(wrapper *w, spans chunks, mf_tlist *lines)
             size_t room = w->width - (to - from);
             if (w->break_words) {
                 size_t k = break_at(w, chunks.v[i], room);
-                last = k ? chunks.v[i].from : to;
+                last = chunks.v[i].from;
                 to = chunks.v[i].from += k;
             } else if (to == from) {
                 last = chunks.v[i].from;

@@ -5,6 +5,7 @@
 #include "base/pool.h"
 
 #include <stdatomic.h>
+#include <time.h>
 
 static mf_template *parse_ok(const char *src)
 {
@@ -223,6 +224,33 @@ static void test_now(void **state)
     mf_buf_free(&out);
 }
 
+/* The same as C's strftime says of many moments, in every directive that does not depend on a zone. */
+static void test_strftime_agrees_with_c(void **state)
+{
+    (void)state;
+    static char format[] = /* not const, so that the compiler does not forbid GNU's directives */
+        "%a %A %b %B %C %d %D %e %F %g %G %h %H %I %j %k %l %m %M %n %p %P %r %R %S %t %T %u %U %V "
+        "%w %W %x %X %y %Y %% %-d %_m %^a %c";
+    char src[300], wanted[600];
+    snprintf(src, sizeof src, "{{ strftime_now('%s') }}", format);
+    mf_template *t = parse_ok(src);
+    mf_rng rng;
+    mf_rng_seed(&rng, 1);
+    for (int i = 0; i < 3000; i++) {
+        time_t now = i < 1500 ? (time_t)86400 * i * 20 + 1
+                              : (time_t)(mf_rng_u64(&rng) % 8000000000u) - 2000000000;
+        struct tm tm;
+        mf_buf out = {0};
+        minfer_error err = {0};
+        strftime(wanted, sizeof wanted, format, gmtime_r(&now, &tm));
+        assert_ok(mf_template_render(t, &(mf_template_input){.messages = "[]", .now = now}, NULL, &out, &err),
+                  &err);
+        assert_string_equal(out.data, wanted);
+        mf_buf_free(&out);
+    }
+    mf_template_free(t);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -372,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_values_may_be_changed),
         cmocka_unit_test(test_extensions),
         cmocka_unit_test(test_now),
+        cmocka_unit_test(test_strftime_agrees_with_c),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_every_allocation_may_fail),
         cmocka_unit_test(test_every_memory_limit_is_an_error),
