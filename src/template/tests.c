@@ -58,7 +58,7 @@ static bool is_kind(mf_tval v, kind k)
     return false;
 }
 
-static minfer_status of_kind(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status of_kind(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     (void)r;
     return yes(out, is_kind(a->v[0], (kind)a->which));
@@ -66,7 +66,7 @@ static minfer_status of_kind(mf_render *r, mf_targs *a, mf_tval *out)
 
 /* -- numbers -- */
 
-static minfer_status remainder_is(mf_render *r, mf_tval v, mf_tval by, int64_t wanted, mf_tval *out)
+static minfer_status remainder_is(mf_trender *r, mf_tval v, mf_tval by, int64_t wanted, mf_tval *out)
 {
     bool same;
     MF_TRY(mf_tval_binary(r, MF_OP_MOD, v, by, out));
@@ -74,48 +74,48 @@ static minfer_status remainder_is(mf_render *r, mf_tval v, mf_tval by, int64_t w
     return yes(out, same);
 }
 
-static minfer_status is_odd(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status is_odd(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     return remainder_is(r, a->v[0], mf_tint(2), 1, out);
 }
-static minfer_status is_even(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status is_even(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     return remainder_is(r, a->v[0], mf_tint(2), 0, out);
 }
-static minfer_status is_divisibleby(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status is_divisibleby(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     return remainder_is(r, a->v[0], a->v[1], 0, out);
 }
 
-static minfer_status in_case(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status in_case(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     MF_TRY(mf_tval_to_str(r, a->v[0], out));
-    return mf_method_in_case(r, out->s, a->which, out);
+    return mf_tmethod_in_case(r, out->s, a->which, out);
 }
 
 /* -- comparisons -- */
 
 /* which: whether they should be equal. */
-static minfer_status is_equal(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status is_equal(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     bool same;
     MF_TRY(mf_tval_eq(r, a->v[0], a->v[1], &same));
     return yes(out, same == a->which);
 }
 
-static minfer_status is_ordered(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status is_ordered(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     *out = mf_tbool(false);
     return mf_tval_order(r, (mf_torder)a->which, a->v[0], a->v[1], &out->b);
 }
 
-static minfer_status is_sameas(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status is_sameas(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     (void)r;
     return yes(out, mf_tval_same(a->v[0], a->v[1]));
 }
 
-static minfer_status is_in(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status is_in(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     *out = mf_tbool(false);
     return mf_tval_contains(r, a->v[1], a->v[0], &out->b);
@@ -123,20 +123,21 @@ static minfer_status is_in(mf_render *r, mf_targs *a, mf_tval *out)
 
 /* -- names of filters and tests -- */
 
-static minfer_status is_name(mf_render *r, mf_tval v, const mf_tfndef *(*find)(const mf_tstr *), mf_tval *out)
+static minfer_status is_name(mf_trender *r, mf_tval v, const mf_tfndef *(*find)(const mf_tstr *),
+                             mf_tval *out)
 {
     if (!mf_tval_hashable(v))
-        return mf_render_raise(r, MF_TE_TYPE, "unhashable type: '%s'", mf_tval_type_name(v));
+        return mf_trender_raise(r, MF_TE_TYPE, "unhashable type: '%s'", mf_tval_type_name(v));
     return yes(out, mf_tis(v, MF_T_STR) && find(v.s));
 }
 
-static minfer_status is_filter(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status is_filter(mf_trender *r, mf_targs *a, mf_tval *out)
 {
-    return is_name(r, a->v[0], mf_filter_find, out);
+    return is_name(r, a->v[0], mf_tfilter_find, out);
 }
-static minfer_status is_test(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status is_test(mf_trender *r, mf_targs *a, mf_tval *out)
 {
-    return is_name(r, a->v[0], mf_test_find, out);
+    return is_name(r, a->v[0], mf_ttest_find, out);
 }
 
 static const mf_tfndef defs[] = {
@@ -181,7 +182,7 @@ static const mf_tfndef defs[] = {
     {"ge", is_ordered, "/other", 1, MF_GE},
 };
 
-const mf_tfndef *mf_test_find(const mf_tstr *name)
+const mf_tfndef *mf_ttest_find(const mf_tstr *name)
 {
     return MF_FIND(defs, name);
 }

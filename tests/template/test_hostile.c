@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 
+#include <pthread.h>
+
 enum { MANY = 100000 };
 
 static char *repeated(const char *before, const char *part, size_t times, const char *middle,
@@ -179,6 +181,67 @@ static void test_running_wild_is_stopped(void **state)
     }
 }
 
+/* A thread's stack can be small: 512 KiB on some systems. Sanitizers make frames several times as large. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STACK = 8 << 20 };
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { STACK = 8 << 20 };
+#else
+enum { STACK = 512 << 10 };
+#endif
+#else
+enum { STACK = 512 << 10 };
+#endif
+
+/* clang-format off */
+static const char *const deep[] = {
+    "{% macro m(a) %}{{ [[{'k': (1|d(m(1)), 'x' ~ m(2) ~ 'y')}]] }}{% endmacro %}{{ m(0) }}",
+    "{% macro m(a) %}{{ x|default(m(1))|replace('a', m(2)) }}{% endmacro %}{{ m(0) }}",
+    "{% macro m(a) %}{{ -m(1) if not (1 < m(2)|length < 3) and m(3) else 1 }}{% endmacro %}{{ m(0) }}",
+    "{% macro m(a, b=1, *c) %}{% endmacro %}",
+    "{% macro m(a, b) %}{{ m(*[1], **{'b': m(2, b=3)}) }}{% endmacro %}{{ m(0, 1) }}",
+    "{% macro m(a) %}{{ [3, 2, 1].sort(key=m) }}{% endmacro %}{{ m(0) }}",
+    "{% macro m(a) %}{% if 1 %}{% for i in [1] if m(2) %}{% with q = m(1) %}{% filter upper %}{% set t %}{{ m(1) }}{% endset %}{% endfilter %}{% endwith %}{% endfor %}{% endif %}{% endmacro %}{{ m(0) }}",
+    "{% macro m(a) %}{% call(x) m(1) %}{{ caller(x) }}{{ m(2) }}{% endcall %}{{ caller(1) }}{% endmacro %}{% call(x) m(0) %}{% endcall %}",
+    "{% macro m(a) %}{% generation %}{% if 0 %}{% elif m(1) %}{% endif %}{% endgeneration %}{% endmacro %}{{ m(0) }}",
+    "{% macro m(a) %}{{ '%s %s' % (m(1), 2) }}{{ '{:{}}'.format(m(1), 5) }}{{ m(1)[m(2):m(3)] }}{{ m(1) is eq(m(2)) }}{% endmacro %}{{ m(0) }}",
+    "{% for i in [1] recursive %}{% for j in [1] if 1 %}{{ loop.index }}{% endfor %}{{ 'a' ~ loop([1])|upper }}{% endfor %}",
+    "{% set ns = namespace(g=[1]) %}{% for i in range(3000) %}{% set ns.g = ns.g|map('default', 1)|select('defined')|unique|batch(1)|map('first') %}{% endfor %}{{ ns.g|list }}",
+    "{% set ns = namespace(l=[]) %}{% for i in range(3000) %}{% set ns.l = [{'a': (ns.l, 1)}] %}{% endfor %}{{ ns.l }}",
+    "{% set ns = namespace(l=[]) %}{% for i in range(3000) %}{% set ns.l = [{'a': (ns.l, 1)}] %}{% endfor %}{{ ns.l|tojson(indent=1, sort_keys=true) }}",
+    "{% set ns = namespace(l=[]) %}{% for i in range(300) %}{% set ns.l = [{'a': (ns.l, 1)}] %}{% endfor %}{{ ns.l|pprint }}{{ [ns.l, ns.l]|sort }}{{ ns.l == ns.l|list }}{{ 1 / 0 }}",
+};
+/* clang-format on */
+
+static void *run_deep(void *arg)
+{
+    size_t *wrong = arg;
+    for (size_t i = 0; i < sizeof deep / sizeof deep[0]; i++) {
+        mf_buf out = {0};
+        minfer_error err = {0};
+        json_t *vars = json_object();
+        *wrong += render_json(deep[i], strlen(deep[i]), vars, &out, &err) == MINFER_OK;
+        json_decref(vars);
+        mf_buf_free(&out);
+    }
+    return NULL;
+}
+
+static void test_depth_fits_in_a_small_stack(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pthread_attr_t attr;
+    size_t wrong = 0;
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, STACK), 0);
+    assert_int_equal(pthread_create(&thread, &attr, run_deep, &wrong), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    pthread_attr_destroy(&attr);
+    assert_int_equal(wrong, 0);
+}
+
 static void test_ranges_are_bounded(void **state)
 {
     (void)state;
@@ -218,11 +281,9 @@ static void test_deep_json_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_deep_nesting_is_a_syntax_error),
-        cmocka_unit_test(test_long_templates_are_fine),
-        cmocka_unit_test(test_too_long_templates_are_refused),
-        cmocka_unit_test(test_running_wild_is_stopped),
-        cmocka_unit_test(test_ranges_are_bounded),
+        cmocka_unit_test(test_deep_nesting_is_a_syntax_error), cmocka_unit_test(test_long_templates_are_fine),
+        cmocka_unit_test(test_too_long_templates_are_refused), cmocka_unit_test(test_running_wild_is_stopped),
+        cmocka_unit_test(test_depth_fits_in_a_small_stack),    cmocka_unit_test(test_ranges_are_bounded),
         cmocka_unit_test(test_deep_json_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
