@@ -212,11 +212,11 @@ typedef struct minfer_sampling {
     float repeat_penalty;                      /* 1.1; > 0; 1: off */
     int32_t repeat_last_n;                     /* 64; 0: off; -1: the whole context */
     float frequency_penalty, presence_penalty; /* 0; -2..2 */
-    float xtc_probability, xtc_threshold;      /* 0, 0.1 */
-    float dry_multiplier, dry_base;            /* 0 (off), 1.75 */
-    int32_t dry_allowed_length;                /* 2 */
+    float xtc_probability, xtc_threshold;      /* 0, 0.1; 0..1 */
+    float dry_multiplier, dry_base;            /* 0 (off), >= 0; 1.75, >= 1 */
+    int32_t dry_allowed_length;                /* 2; >= 0 */
     int32_t mirostat;                          /* 0, 1 or 2 */
-    float mirostat_tau, mirostat_eta;          /* 5, 0.1 */
+    float mirostat_tau, mirostat_eta;          /* 5, 0.1; >= 0 */
     uint64_t seed;
     const struct minfer_logit_bias {
         int32_t id;
@@ -248,6 +248,10 @@ typedef struct minfer_sampler minfer_sampler;
 /* Refuses values out of range, naming the field. logit_bias is copied. n_vocab bounds its ids. */
 MINFER_API minfer_status minfer_sampler_create(const minfer_sampling *p, int32_t n_vocab,
                                                minfer_sampler **out, minfer_error *err);
+/* The same for a model: its vocabulary bounds the ids, and line ends, marks and control tokens end what DRY
+ * compares. */
+MINFER_API minfer_status minfer_sampler_create_for(const minfer_model *m, const minfer_sampling *p,
+                                                   minfer_sampler **out, minfer_error *err);
 MINFER_API void minfer_sampler_free(minfer_sampler *s);
 /* Draws a token from logits[n_vocab]; history holds the tokens so far (for penalties and DRY). NaN or
  * infinite logits are an error. */

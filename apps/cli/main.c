@@ -12,10 +12,11 @@ static const cli_command *const commands[APP_N_COMMANDS] = {
     [APP_BENCH] = &cli_bench,       [APP_ENV] = &cli_env,
 };
 
+/* Output that nobody reads any more is no failure: see app_out. */
 static int report(minfer_status st, const minfer_error *err, int status)
 {
-    if (st == MINFER_OK || !err->message[0]) return APP_EXIT_OK;
-    app_note("%s", err->message);
+    if (st == MINFER_OK || (st == MINFER_ERR_IO && !err->message[0])) return APP_EXIT_OK;
+    app_note("%s", err->message[0] ? err->message : mf_status_name(st));
     return status;
 }
 

@@ -120,9 +120,7 @@ static minfer_status open_sampler(job *j)
 {
     const app_options *o = j->o;
     minfer_sampling p = o->sampling;
-    minfer_engine_info info;
     unsigned given = o->sampling_given;
-    minfer_engine_get_info(j->engine, &info);
     if (o->greedy) {
         p.temperature = 0;
         if (!(given & MINFER_SAMPLING_REPEAT_PENALTY)) p.repeat_penalty = 1;
@@ -133,7 +131,7 @@ static minfer_status open_sampler(job *j)
     p.seed = j->seed;
     p.logit_bias = o->bias.v;
     p.n_logit_bias = o->bias.n;
-    return minfer_sampler_create(&p, info.n_vocab, &j->sampler, j->err);
+    return minfer_sampler_create_for(j->model, &p, &j->sampler, j->err);
 }
 
 static minfer_status generate(job *j)

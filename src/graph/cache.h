@@ -18,6 +18,7 @@ typedef struct mf_cached_graph {
     mf_exec exec;
     mf_node *built;     /* with check_reuse: the nodes as the builder made them */
     int32_t n_fused;    /* peephole fusions */
+    bool traced;        /* for the runtime: its splits have been told */
     uint64_t last_used; /* 0: empty slot */
 } mf_cached_graph;
 

@@ -83,16 +83,22 @@ static minfer_status bind_tensor(ctx *c, const char *name, mf_dim in, mf_dim out
     return MINFER_OK;
 }
 
-static minfer_status bind_layer(ctx *c, int32_t il)
+static minfer_status bind_rules(ctx *c, int32_t il, const mf_tensor_rules *t)
 {
-    const mf_arch *arch = c->m->arch;
-    for (size_t i = 0; i < arch->n_layer_rules; i++) {
-        const mf_tensor_rule *r = &arch->layer_rules[i];
+    for (size_t i = 0; i < t->n; i++) {
+        const mf_tensor_rule *r = &t->rules[i];
         char name[128];
         snprintf(name, sizeof name, "blk.%d.%s", il, r->name);
         const mf_weight **field = (const mf_weight **)(void *)((char *)&c->m->layers[il] + r->field);
         MF_TRY(bind_tensor(c, name, r->in, r->out, r->required, field));
     }
+    return MINFER_OK;
+}
+
+static minfer_status bind_layers(ctx *c)
+{
+    for (int32_t il = 0; il < c->m->hp.n_layer; il++)
+        for (int i = 0; i < 2; i++) MF_TRY(bind_rules(c, il, &c->m->arch->layer[i]));
     return MINFER_OK;
 }
 
@@ -141,7 +147,7 @@ static minfer_status bind_all(ctx *c, const char *prefix)
     mf_model *m = c->m;
     MF_TRY(find_arch(c->g, &m->arch, c->err));
     MF_TRY(mf_hparams_read(c->g, &m->hp, c->err));
-    MF_TRY(m->arch->read(c->g, &m->hp, c->err));
+    m->hp.rope.interleaved = m->arch->interleaved;
     MF_TRY(bind_vocabulary(c));
     MF_TRY(describe_weights(c, prefix));
     m->layers = mf_arena_array(&m->arena, (size_t)m->hp.n_layer, sizeof *m->layers);
@@ -153,7 +159,7 @@ static minfer_status bind_all(ctx *c, const char *prefix)
     if (!m->output) m->output = m->tok_embd;
     if (m->arch->rope_factors)
         MF_TRY(bind_tensor(c, "rope_freqs.weight", MF_DIM_ROT, MF_DIM_ONE, false, &m->hp.rope.factors));
-    for (int32_t il = 0; il < m->hp.n_layer; il++) MF_TRY(bind_layer(c, il));
+    MF_TRY(bind_layers(c));
     return refuse_surplus(c);
 }
 

@@ -4,6 +4,18 @@
 
 #include <math.h>
 
+const mf_tensor_rule mf_decoder_rules[MF_N_DECODER_RULES] = {
+    {"attn_norm.weight", offsetof(mf_layer, attn_norm), MF_DIM_EMBD, MF_DIM_ONE, true},
+    {"attn_q.weight", offsetof(mf_layer, wq), MF_DIM_EMBD, MF_DIM_Q, true},
+    {"attn_k.weight", offsetof(mf_layer, wk), MF_DIM_EMBD, MF_DIM_KV, true},
+    {"attn_v.weight", offsetof(mf_layer, wv), MF_DIM_EMBD, MF_DIM_KV, true},
+    {"attn_output.weight", offsetof(mf_layer, wo), MF_DIM_Q, MF_DIM_EMBD, true},
+    {"ffn_norm.weight", offsetof(mf_layer, ffn_norm), MF_DIM_EMBD, MF_DIM_ONE, true},
+    {"ffn_gate.weight", offsetof(mf_layer, gate), MF_DIM_EMBD, MF_DIM_FF, true},
+    {"ffn_up.weight", offsetof(mf_layer, up), MF_DIM_EMBD, MF_DIM_FF, true},
+    {"ffn_down.weight", offsetof(mf_layer, down), MF_DIM_FF, MF_DIM_EMBD, true},
+};
+
 static const mf_layer *layer_of(const mf_builder *b, const mf_model *m)
 {
     return &m->layers[b->layer];

@@ -57,13 +57,18 @@ typedef struct mf_tensor_rule {
     bool required;
 } mf_tensor_rule;
 
-/* An architecture: read hyper-parameters, bind weights, build graph. Nothing else in the program names it. */
+typedef struct mf_tensor_rules {
+    const mf_tensor_rule *rules;
+    size_t n;
+} mf_tensor_rules;
+
+/* An architecture: what is special in its hyper-parameters, its tensors, its graph. Nothing else in the
+ * program names it. */
 struct mf_arch {
-    const char *name; /* general.architecture, exact and case-sensitive */
-    minfer_status (*read)(const mf_gguf *g, mf_hparams *hp, minfer_error *err); /* after the common keys */
-    const mf_tensor_rule *layer_rules;
-    size_t n_layer_rules;
-    bool rope_factors; /* rope_freqs.weight may be there */
+    const char *name;         /* general.architecture, exact and case-sensitive */
+    bool interleaved;         /* RoPE pairs (2i, 2i+1); otherwise (i, i + n_rot/2) */
+    bool rope_factors;        /* rope_freqs.weight may be there */
+    mf_tensor_rules layer[2]; /* of every layer: those of its kind of decoder, and its own */
     minfer_status (*build)(const mf_model *m, mf_builder *b);
 };
 

@@ -25,7 +25,7 @@ static minfer_status tier_of(const char *name, int32_t *tier, minfer_error *err)
     return mf_fail(err, MINFER_ERR_ARG, "CPU tier '%.40s' is unknown (scalar, avx2, avx512)", name);
 }
 
-static void close_devices(mf_device **devices, int32_t n)
+static void close_devices(mf_device *const *devices, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) devices[i]->ops->close(devices[i]);
 }
@@ -42,24 +42,22 @@ minfer_status minfer_engine_options_check(const minfer_engine_options *o, minfer
     return mf_backend_select(o->backends, rows, &n_rows, err);
 }
 
-static minfer_status open_devices(const minfer_engine_options *o, mf_device **devices, int32_t *n,
-                                  minfer_error *err)
+static minfer_status open_devices(const minfer_engine_options *o, mf_engine_devices *on, minfer_error *err)
 {
     const mf_backend *rows[MF_BACKEND_COUNT];
     mf_backend_options bo = {.n_threads = o->n_threads};
     int32_t n_rows;
-    *n = 0;
     MF_TRY(tier_of(o->cpu_tier, &bo.cpu_tier, err));
     MF_TRY(mf_backend_select(o->backends, rows, &n_rows, err));
     for (int32_t i = 0; i < n_rows; i++) {
         bo.budget = rows[i]->id == MF_BACKEND_CPU ? 0 : (size_t)o->gpu_budget;
-        minfer_status st = rows[i]->open(&bo, &devices[i], err);
+        minfer_status st = rows[i]->open(&bo, &on->devices[i], err);
         if (st != MINFER_OK) {
-            close_devices(devices, i);
+            close_devices(on->devices, i);
             return st;
         }
     }
-    *n = n_rows;
+    on->n = n_rows;
     return MINFER_OK;
 }
 
@@ -99,7 +97,8 @@ static void describe(minfer_engine *e)
     }
 }
 
-static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, minfer_error *err)
+static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, const mf_engine_devices *on,
+                           minfer_error *err)
 {
     if (!e->model->bound)
         return mf_fail(err, MINFER_ERR_STATE, "%s: was opened without its weights",
@@ -120,7 +119,7 @@ static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, min
     e->cells = mf_calloc((size_t)e->n_batch, sizeof *e->cells);
     if (!e->iota || !e->cells) return MF_NOMEM(err);
     for (int32_t i = 0; i < e->n_devices; i++) MF_TRY(mf_model_register(e->model->bound, e->devices[i], err));
-    mf_assign assign = {.devices = e->devices, .n_devices = e->n_devices};
+    mf_assign assign = {.devices = e->devices, .n_devices = e->n_devices, .wish = on->wish, .user = on->user};
     MF_TRY(mf_graph_cache_init(&e->graphs, &assign, e->model->bound->hp.n_layer, mf_model_build,
                                e->model->bound, err));
     e->graphs.fuse = !o->no_fuse;
@@ -128,35 +127,28 @@ static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, min
     return MINFER_OK;
 }
 
-static void tell_trace(minfer_engine *e, const mf_cached_graph *g)
+/* A graph of one token tells now whether this model, cache type and device set go together. */
+static minfer_status probe(minfer_engine *e, minfer_error *err)
 {
-    mf_buf text = {0};
-    if (!e->trace || e->graphs.n_built == e->traced) return;
-    e->traced = e->graphs.n_built;
-    if (mf_sched_trace(&g->sched, &g->exec, &text)) e->trace(e->trace_user, text.data);
-    mf_buf_free(&text);
+    mf_graph_params p = mf_engine_params(e, 1, 1);
+    mf_cached_graph *g;
+    return mf_graph_cache_get(&e->graphs, &p, &g, err);
 }
 
-minfer_status mf_engine_create_on(const minfer_model *m, const minfer_engine_options *o, mf_device **devices,
-                                  int32_t n_devices, minfer_engine **out, minfer_error *err)
+minfer_status mf_engine_create_on(const minfer_model *m, const minfer_engine_options *o,
+                                  const mf_engine_devices *on, minfer_engine **out, minfer_error *err)
 {
     minfer_engine *e = mf_calloc(1, sizeof *e);
     *out = NULL;
     if (!e) {
-        close_devices(devices, n_devices);
+        close_devices(on->devices, on->n);
         return MF_NOMEM(err);
     }
     e->model = m;
-    e->n_devices = n_devices;
-    memcpy(e->devices, devices, (size_t)n_devices * sizeof *devices);
-    minfer_status st = setup(e, o, err);
-    if (st == MINFER_OK) { /* a graph of one token tells now whether this model, cache type and device set go
-                              together */
-        mf_graph_params p = mf_engine_params(e, 1, 1);
-        mf_cached_graph *g;
-        st = mf_graph_cache_get(&e->graphs, &p, &g, err);
-        if (st == MINFER_OK) tell_trace(e, g);
-    }
+    e->n_devices = on->n;
+    memcpy(e->devices, on->devices, sizeof e->devices);
+    minfer_status st = setup(e, o, on, err);
+    if (st == MINFER_OK) st = probe(e, err);
     if (st != MINFER_OK) {
         minfer_engine_free(e);
         return st;
@@ -168,12 +160,11 @@ minfer_status mf_engine_create_on(const minfer_model *m, const minfer_engine_opt
 minfer_status minfer_engine_create(const minfer_model *m, const minfer_engine_options *o, minfer_engine **out,
                                    minfer_error *err)
 {
-    mf_device *devices[MF_MAX_DEVICES];
-    int32_t n;
+    mf_engine_devices on = {0};
     *out = NULL;
     MF_TRY(minfer_engine_options_check(o, err));
-    MF_TRY(open_devices(o, devices, &n, err));
-    return mf_engine_create_on(m, o, devices, n, out, err);
+    MF_TRY(open_devices(o, &on, err));
+    return mf_engine_create_on(m, o, &on, out, err);
 }
 
 void minfer_engine_free(minfer_engine *e)
@@ -211,6 +202,15 @@ mf_graph_params mf_engine_params(const minfer_engine *e, int32_t n_tokens, int32
     p.n_out = n_out;
     p.kind = n_tokens == 1 ? MF_GRAPH_DECODE : MF_GRAPH_PREFILL;
     return p;
+}
+
+static void tell_trace(const minfer_engine *e, mf_cached_graph *g)
+{
+    mf_buf text = {0};
+    if (!e->trace || g->traced) return;
+    g->traced = true;
+    if (mf_sched_trace(&g->sched, &g->exec, &text)) e->trace(e->trace_user, text.data);
+    mf_buf_free(&text);
 }
 
 minfer_status mf_engine_forward(minfer_engine *e, const mf_batch *b, float *logits, minfer_error *err)

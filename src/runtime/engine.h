@@ -14,7 +14,6 @@ struct minfer_engine {
     int32_t n_ctx, n_batch;
     void (*trace)(void *user, const char *text);
     void *trace_user;
-    uint64_t traced; /* graphs whose splits have been told */
     char backends[64];
     char tier[16];
     int32_t n_threads;
@@ -36,9 +35,15 @@ minfer_engine *mf_session_engine(const minfer_session *s);
 /* The parameters of a graph: one rule for runtime, export and trace. */
 mf_graph_params mf_engine_params(const minfer_engine *e, int32_t n_tokens, int32_t n_out);
 
-/* Makes an engine from devices that are already open (tests mix in their own); takes them over, also on
- * failure. */
-minfer_status mf_engine_create_on(const minfer_model *m, const minfer_engine_options *o, mf_device **devices,
-                                  int32_t n_devices, minfer_engine **out, minfer_error *err);
+/* Makes an engine from devices that are already open (tests mix in their own), by descending priority; takes
+ * them over, also on failure. wish, when set, is mf_assign's. */
+typedef struct mf_engine_devices {
+    mf_device *devices[MF_MAX_DEVICES];
+    int32_t n;
+    int32_t (*wish)(void *user, const mf_graph *g, mf_id id);
+    void *user;
+} mf_engine_devices;
+minfer_status mf_engine_create_on(const minfer_model *m, const minfer_engine_options *o,
+                                  const mf_engine_devices *on, minfer_engine **out, minfer_error *err);
 
 #endif

@@ -3,7 +3,6 @@
 #include "runtime/engine.h"
 
 #include "base/clock.h"
-#include "sampling/recommended.h"
 #include "sampling/stop.h"
 
 #include <string.h>
@@ -145,12 +144,6 @@ minfer_status minfer_generate(minfer_session *s, minfer_sampler *sampler, const 
     mf_buf_free(&g.text);
     mf_free(g.logits);
     return st;
-}
-
-minfer_status minfer_sampling_recommended(const minfer_model *m, unsigned given, minfer_sampling *p,
-                                          minfer_error *err)
-{
-    return mf_sampling_recommended(m->gguf, given, p, err);
 }
 
 const char *minfer_version(void)

@@ -252,8 +252,9 @@ bool mf_cands_keep_share(mf_cands *c, mf_rank by, double share)
 {
     mf_cand cut;
     double total = mf_cands_total(c), spare = (1 - share) * total;
-    /* By logit, weights that cannot even together make up the spare share are never needed. */
-    if (!by.near) keep_heavy(c, spare / (double)c->n);
+    /* By logit, weights so small that all together they cannot make up what is spare are never needed. Half
+     * of that, lest rounding drop the best. */
+    if (!by.near) keep_heavy(c, 0.5 * spare / (double)c->n);
     if (!find_cut(c, &(measure){by, false, total - spare}, &cut)) return false;
     keep_to(c, by, cut);
     return true;

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 
 typedef struct mf_cand {
-    double weight; /* e^((logit - best logit) / temperature), 0..1; see mf_cands_weigh */
+    double weight; /* e^((logit - best logit) / temperature), in 3e-308..1; see mf_cands_weigh */
     float logit;   /* finite */
     int32_t id;
 } mf_cand;
@@ -36,7 +36,8 @@ bool mf_cands_gather(mf_cands *c, const float *logits, size_t n, size_t k);
 /* The greatest logit; n > 0. */
 float mf_cands_top(const mf_cands *c);
 
-/* Makes the weights those of a temperature > 0, relative to the best candidate that is left. */
+/* Makes the weights those of a temperature > 0, unless they are; relative to the best candidate at that time.
+ */
 void mf_cands_weigh(mf_cands *c, double temperature);
 double mf_cands_total(const mf_cands *c); /* sum of the weights */
 

@@ -38,10 +38,9 @@ static void match_lengths(const minfer_sampler *s, size_t limit, uint32_t *z)
 static void penalize_longest(minfer_sampler *s, const uint32_t *z)
 {
     const minfer_sampling *p = &s->p;
-    uint32_t allowed = p->dry_allowed_length > 1 ? (uint32_t)p->dry_allowed_length : 1;
     for (size_t i = 1; i < s->n_history; i++) {
         uint32_t *longest = &s->marks[from_end(s, i - 1)];
-        if (z[i] >= allowed && z[i] > *longest) *longest = z[i];
+        if (z[i] >= (uint32_t)p->dry_allowed_length && z[i] > *longest) *longest = z[i];
     }
     for (size_t i = 1; i < s->n_history; i++) {
         int32_t id = from_end(s, i - 1);

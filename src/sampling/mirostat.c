@@ -38,9 +38,8 @@ static minfer_status cut_v1(minfer_sampler *s, minfer_error *err)
     size_t n_best;
     const mf_cand *best = mf_cands_rank(c, (mf_rank){0}, HEAD, &n_best);
     if (!best) return MF_NOMEM(err);
-    if (n_best < 2) return MINFER_OK;
     double k = zipf_count(zipf_exponent(best, n_best, s->p.temperature), s->mu, (double)c->n);
-    if (!(k < (double)c->n)) return MINFER_OK; /* no number, either: logits all alike */
+    if (!(k < (double)c->n)) return MINFER_OK; /* no number, either: all alike, or one */
     return mf_cands_keep_best(c, (mf_rank){0}, k > 1 ? (size_t)k : 1) ? MINFER_OK : MF_NOMEM(err);
 }
 

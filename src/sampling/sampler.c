@@ -71,16 +71,14 @@ minfer_status mf_sampler_candidates(minfer_sampler *s, const float *logits, cons
     return MINFER_OK;
 }
 
-/* The candidate at which the sum of weights, in order, exceeds u * total; 0 <= u < 1. */
+/* The candidate at which the sum of weights, in order, exceeds u * total; 0 <= u < 1. The last one also where
+ * rounding makes u * total the total. */
 static mf_cand draw(const mf_cands *c, double total, double u)
 {
     double sum = 0, wanted = u * total;
-    size_t last = 0; /* with a weight: where rounding could leave u * total = total */
-    for (size_t i = 0; i < c->n; i++) {
-        if (c->v[i].weight > 0) last = i;
-        if ((sum += c->v[i].weight) > wanted) break;
-    }
-    return c->v[last];
+    size_t i = 0;
+    while (i + 1 < c->n && (sum += c->v[i].weight) <= wanted) i++;
+    return c->v[i];
 }
 
 minfer_status minfer_sampler_sample(minfer_sampler *s, const float *logits, const int32_t *history,
@@ -88,8 +86,6 @@ minfer_status minfer_sampler_sample(minfer_sampler *s, const float *logits, cons
 {
     const mf_cands *c;
     MF_TRY(mf_sampler_candidates(s, logits, history, n_history, &c, err));
-    *id = c->v[0].id;
-    if (mode(&s->p) == GREEDY) return MINFER_OK;
     double total = mf_cands_total(c);
     mf_cand drawn = draw(c, total, mf_rng_f64(&s->rng));
     if (mode(&s->p) == MIROSTAT) mf_mirostat_observe(s, drawn.weight / total);

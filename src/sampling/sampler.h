@@ -8,9 +8,8 @@
  *   otherwise            top-k, typical, top-p, min-p, XTC, temperature, draw
  * Truncations look at probabilities of temperature 1. All of it is computed in double precision from
  * functions with fixed results, and sums run in ascending order of id, so that a seed gives the same tokens
- * on every machine. One call draws one number for the token (none when greedy), and before it one for XTC
- * when that is on; what a draw gives depends on nothing else than parameters, seed, the rows and histories so
- * far. */
+ * on every machine. One call draws one number for the token, and before it one for XTC when that is on; what
+ * a draw gives depends on nothing else than parameters, seed, and the rows and histories so far. */
 #ifndef MF_SAMPLING_SAMPLER_H
 #define MF_SAMPLING_SAMPLER_H
 

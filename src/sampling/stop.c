@@ -69,7 +69,7 @@ static void advance_all(mf_stop *s, char c)
             uint64_t start = s->n_seen - t->len;
             if (!s->found || start < s->first) s->first = start;
             s->found = true;
-            t->matched = t->back[t->len - 1];
+            t->matched = 0; /* what starts later is of no interest */
         }
         if (t->matched > held(s)) s->longest = t;
     }

@@ -16,8 +16,7 @@
 typedef struct mf_stop_string {
     char *text;
     size_t len;
-    size_t
-        *back; /* [len] Knuth, Morris, Pratt: of text[0..i], the longest proper prefix that is its suffix */
+    size_t *back;   /* [len] at i: length of the longest proper prefix of text[0..i] that is its suffix */
     size_t matched; /* how much of it the stream ends with */
 } mf_stop_string;
 

@@ -50,9 +50,7 @@ minfer_status mf_stage_typical(minfer_sampler *s, minfer_error *err)
     mf_cands_weigh(c, 1);
     double top = mf_cands_top(c), total = mf_cands_total(c);
     mf_rank by = {true, top + mf_math_log_f64(total) - entropy(c, top, total)};
-    if (!mf_cands_keep_share(c, by, s->p.typical_p)) return MF_NOMEM(err);
-    c->weighed = 0; /* the best may have gone */
-    return MINFER_OK;
+    return mf_cands_keep_share(c, by, s->p.typical_p) ? MINFER_OK : MF_NOMEM(err);
 }
 
 minfer_status mf_stage_top_p(minfer_sampler *s, minfer_error *err)
@@ -90,7 +88,6 @@ minfer_status mf_stage_xtc(minfer_sampler *s, minfer_error *err)
     for (size_t i = 0; i < c->n; i++)
         if (i == least || c->v[i].weight < enough) c->v[n++] = c->v[i];
     c->n = n;
-    c->weighed = 0; /* the best may have gone */
     return MINFER_OK;
 }
 

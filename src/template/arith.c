@@ -8,19 +8,19 @@
 
 static const char *const signs[] = {"+", "-", "*", "/", "//", "%", "** or pow()"};
 
-minfer_status mf_tval_too_big(mf_render *r)
+minfer_status mf_tval_too_big(mf_trender *r)
 {
     return mf_fail(r->err, MINFER_ERR_LIMIT, "an integer does not fit in 64 bits");
 }
 
-static minfer_status by_zero(mf_render *r, const char *what)
+static minfer_status by_zero(mf_trender *r, const char *what)
 {
-    return mf_render_raise(r, MF_TE_ZERO, "%s", what);
+    return mf_trender_raise(r, MF_TE_ZERO, "%s", what);
 }
 
 /* -- integers -- */
 
-static minfer_status int_floordiv(mf_render *r, int64_t a, int64_t b, int64_t *q)
+static minfer_status int_floordiv(mf_trender *r, int64_t a, int64_t b, int64_t *q)
 {
     if (b == 0) return by_zero(r, "integer division or modulo by zero");
     if (a == INT64_MIN && b == -1) return mf_tval_too_big(r);
@@ -28,7 +28,7 @@ static minfer_status int_floordiv(mf_render *r, int64_t a, int64_t b, int64_t *q
     return MINFER_OK;
 }
 
-static minfer_status int_mod(mf_render *r, int64_t a, int64_t b, int64_t *m)
+static minfer_status int_mod(mf_trender *r, int64_t a, int64_t b, int64_t *m)
 {
     if (b == 0) return by_zero(r, "integer modulo by zero");
     *m = b == -1 ? 0 : a % b;
@@ -36,18 +36,18 @@ static minfer_status int_mod(mf_render *r, int64_t a, int64_t b, int64_t *m)
     return MINFER_OK;
 }
 
-static minfer_status float_pow(mf_render *r, double a, double b, double *out)
+static minfer_status float_pow(mf_trender *r, double a, double b, double *out)
 {
     if (a == 0 && b < 0) return by_zero(r, "0.0 cannot be raised to a negative power");
     if (a < 0 && isfinite(a) && isfinite(b) && b != floor(b))
         return mf_fail(r->err, MINFER_ERR_UNSUPPORTED, "complex numbers are not supported: %g ** %g", a, b);
     *out = pow(a, b);
     if (isinf(*out) && isfinite(a) && isfinite(b))
-        return mf_render_raise(r, MF_TE_OVERFLOW, "(34, 'Numerical result out of range')");
+        return mf_trender_raise(r, MF_TE_OVERFLOW, "(34, 'Numerical result out of range')");
     return MINFER_OK;
 }
 
-static minfer_status int_pow(mf_render *r, int64_t a, int64_t b, int64_t *out)
+static minfer_status int_pow(mf_trender *r, int64_t a, int64_t b, int64_t *out)
 {
     int64_t result = 1;
     for (; b > 0; b >>= 1) {
@@ -58,7 +58,7 @@ static minfer_status int_pow(mf_render *r, int64_t a, int64_t b, int64_t *out)
     return MINFER_OK;
 }
 
-static minfer_status int_op(mf_render *r, mf_top op, int64_t a, int64_t b, int64_t *out)
+static minfer_status int_op(mf_trender *r, mf_top op, int64_t a, int64_t b, int64_t *out)
 {
     bool over = false;
     switch (op) {
@@ -92,7 +92,7 @@ static double float_floordiv(double a, double b)
     return q - f > 0.5 ? f + 1 : f;
 }
 
-static minfer_status float_op(mf_render *r, mf_top op, double a, double b, double *out)
+static minfer_status float_op(mf_trender *r, mf_top op, double a, double b, double *out)
 {
     switch (op) {
     case MF_OP_ADD: *out = a + b; return MINFER_OK;
@@ -110,7 +110,7 @@ static minfer_status float_op(mf_render *r, mf_top op, double a, double b, doubl
     return MINFER_OK;
 }
 
-static minfer_status number_op(mf_render *r, mf_top op, mf_tval a, mf_tval b, mf_tval *out)
+static minfer_status number_op(mf_trender *r, mf_top op, mf_tval a, mf_tval b, mf_tval *out)
 {
     bool ints = mf_tis_int(a) && mf_tis_int(b);
     if (ints && op != MF_OP_DIV && !(op == MF_OP_POW && mf_tas_int(b) < 0)) {
@@ -124,7 +124,7 @@ static minfer_status number_op(mf_render *r, mf_top op, mf_tval a, mf_tval b, mf
 
 /* -- sequences -- */
 
-static minfer_status join_texts(mf_render *r, const mf_tstr *a, const mf_tstr *b, mf_tval *out)
+static minfer_status join_texts(mf_trender *r, const mf_tstr *a, const mf_tstr *b, mf_tval *out)
 {
     mf_tsb text = {0};
     MF_TRY(mf_tsb_put(r, &text, a->p, a->n));
@@ -132,28 +132,28 @@ static minfer_status join_texts(mf_render *r, const mf_tstr *a, const mf_tstr *b
     return mf_tstr_wrap(r, text.p, text.n, out);
 }
 
-static minfer_status join_lists(mf_render *r, const mf_tlist *a, const mf_tlist *b, mf_tlist **out)
+static minfer_status join_lists(mf_trender *r, const mf_tlist *a, const mf_tlist *b, mf_tlist **out)
 {
-    MF_TRY(mf_render_charge(r, (a->n + b->n) * sizeof *a->v));
+    MF_TRY(mf_trender_charge(r, (a->n + b->n) * sizeof *a->v));
     MF_TRY(mf_tlist_new(r, a->n + b->n, out));
     for (size_t i = 0; i < a->n; i++) (*out)->v[(*out)->n++] = a->v[i];
     for (size_t i = 0; i < b->n; i++) (*out)->v[(*out)->n++] = b->v[i];
     return MINFER_OK;
 }
 
-static minfer_status repeat_text(mf_render *r, const mf_tstr *s, int64_t times, mf_tval *out)
+static minfer_status repeat_text(mf_trender *r, const mf_tstr *s, int64_t times, mf_tval *out)
 {
     mf_tsb text = {0};
     MF_TRY(mf_tsb_fill(r, &text, s->p, s->n, (size_t)times));
     return mf_tstr_wrap(r, text.p, text.n, out);
 }
 
-static minfer_status repeat_list(mf_render *r, const mf_tlist *l, int64_t times, mf_tlist **out)
+static minfer_status repeat_list(mf_trender *r, const mf_tlist *l, int64_t times, mf_tlist **out)
 {
     size_t n;
     if (!mf_mul_ok(l->n, (size_t)times, &n) || n > SIZE_MAX / 2 / sizeof *l->v)
         n = SIZE_MAX / 2 / sizeof *l->v;
-    MF_TRY(mf_render_charge(r, n * sizeof *l->v));
+    MF_TRY(mf_trender_charge(r, n * sizeof *l->v));
     MF_TRY(mf_tlist_new(r, n, out));
     for (size_t i = 0; i < n; i++) (*out)->v[i] = l->v[i % l->n];
     (*out)->n = n;
@@ -165,7 +165,7 @@ static bool repeatable(mf_tval v)
     return mf_tis(v, MF_T_STR) || mf_tis_seq(v);
 }
 
-static minfer_status repeat(mf_render *r, mf_tval seq, mf_tval times, mf_tval *out)
+static minfer_status repeat(mf_trender *r, mf_tval seq, mf_tval times, mf_tval *out)
 {
     int64_t n = mf_tas_int(times) < 0 ? 0 : mf_tas_int(times);
     if (mf_tis(seq, MF_T_STR)) return repeat_text(r, seq.s, n, out);
@@ -174,22 +174,22 @@ static minfer_status repeat(mf_render *r, mf_tval seq, mf_tval times, mf_tval *o
     return repeat_list(r, seq.list, n, &out->list);
 }
 
-static minfer_status no_operator(mf_render *r, mf_top op, mf_tval a, mf_tval b)
+static minfer_status no_operator(mf_trender *r, mf_top op, mf_tval a, mf_tval b)
 {
     if (op == MF_OP_ADD && repeatable(a))
-        return mf_render_raise(r, MF_TE_TYPE, "can only concatenate %s (not \"%s\") to %s",
-                               mf_tval_type_name(a), mf_tval_type_name(b), mf_tval_type_name(a));
+        return mf_trender_raise(r, MF_TE_TYPE, "can only concatenate %s (not \"%s\") to %s",
+                                mf_tval_type_name(a), mf_tval_type_name(b), mf_tval_type_name(a));
     if (op == MF_OP_MUL && (repeatable(a) || repeatable(b)))
-        return mf_render_raise(r, MF_TE_TYPE, "can't multiply sequence by non-int of type '%s'",
-                               mf_tval_type_name(repeatable(a) ? b : a));
-    return mf_render_raise(r, MF_TE_TYPE, "unsupported operand type(s) for %s: '%s' and '%s'", signs[op],
-                           mf_tval_type_name(a), mf_tval_type_name(b));
+        return mf_trender_raise(r, MF_TE_TYPE, "can't multiply sequence by non-int of type '%s'",
+                                mf_tval_type_name(repeatable(a) ? b : a));
+    return mf_trender_raise(r, MF_TE_TYPE, "unsupported operand type(s) for %s: '%s' and '%s'", signs[op],
+                            mf_tval_type_name(a), mf_tval_type_name(b));
 }
 
-minfer_status mf_tval_binary(mf_render *r, mf_top op, mf_tval a, mf_tval b, mf_tval *out)
+minfer_status mf_tval_binary(mf_trender *r, mf_top op, mf_tval a, mf_tval b, mf_tval *out)
 {
     if (mf_tis_number(a) && mf_tis_number(b)) return number_op(r, op, a, b, out);
-    if (op == MF_OP_MOD && mf_tis(a, MF_T_STR)) return mf_format_percent(r, a.s, b, out);
+    if (op == MF_OP_MOD && mf_tis(a, MF_T_STR)) return mf_tformat_percent(r, a.s, b, out);
     if (mf_tis(a, MF_T_UNDEFINED)) return mf_tundefined_raise(r, a);
     if (mf_tis(b, MF_T_UNDEFINED)) return mf_tundefined_raise(r, b);
     if (op == MF_OP_MUL && repeatable(a) && mf_tis_int(b)) return repeat(r, a, b, out);
@@ -201,13 +201,13 @@ minfer_status mf_tval_binary(mf_render *r, mf_top op, mf_tval a, mf_tval b, mf_t
     return join_lists(r, a.list, b.list, &out->list);
 }
 
-static minfer_status bad_unary(mf_render *r, const char *sign, mf_tval a)
+static minfer_status bad_unary(mf_trender *r, const char *sign, mf_tval a)
 {
     if (mf_tis(a, MF_T_UNDEFINED)) return mf_tundefined_raise(r, a);
-    return mf_render_raise(r, MF_TE_TYPE, "bad operand type for unary %s: '%s'", sign, mf_tval_type_name(a));
+    return mf_trender_raise(r, MF_TE_TYPE, "bad operand type for unary %s: '%s'", sign, mf_tval_type_name(a));
 }
 
-minfer_status mf_tval_neg(mf_render *r, mf_tval a, mf_tval *out)
+minfer_status mf_tval_neg(mf_trender *r, mf_tval a, mf_tval *out)
 {
     if (!mf_tis_number(a)) return bad_unary(r, "-", a);
     if (mf_tis(a, MF_T_FLOAT)) {
@@ -218,7 +218,7 @@ minfer_status mf_tval_neg(mf_render *r, mf_tval a, mf_tval *out)
     return int_op(r, MF_OP_SUB, 0, mf_tas_int(a), &out->i);
 }
 
-minfer_status mf_tval_pos(mf_render *r, mf_tval a, mf_tval *out)
+minfer_status mf_tval_pos(mf_trender *r, mf_tval a, mf_tval *out)
 {
     if (!mf_tis_number(a)) return bad_unary(r, "+", a);
     *out = mf_tis(a, MF_T_FLOAT) ? a : mf_tint(mf_tas_int(a));

@@ -18,10 +18,10 @@ static bool is_dunder(const mf_tstr *name)
     return name->n > 4 && memcmp(name->p, "__", 2) == 0 && memcmp(name->p + name->n - 2, "__", 2) == 0;
 }
 
-static minfer_status bind_method(mf_render *r, const mf_tfndef *def, mf_tval obj, mf_tval *out)
+static minfer_status bind_method(mf_trender *r, const mf_tfndef *def, mf_tval obj, mf_tval *out)
 {
     mf_tfunc *f = MF_RENDER_NEW(r, mf_tfunc);
-    if (!f) return mf_render_failed(r);
+    if (!f) return mf_trender_failed(r);
     *f = (mf_tfunc){def, obj};
     *out = (mf_tval){.type = MF_T_FUNC, .func = f};
     return MINFER_OK;
@@ -37,7 +37,7 @@ static void number_property(mf_tval v, const mf_tstr *name, mf_tval *out)
 }
 
 /* Attributes that are values rather than methods; MISSING when there is none. */
-static minfer_status property(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out)
+static minfer_status property(mf_trender *r, mf_tval obj, mf_tval name, mf_tval *out)
 {
     mf_tentry *e;
     *out = mf_tmissing();
@@ -62,18 +62,18 @@ static minfer_status property(mf_render *r, mf_tval obj, mf_tval name, mf_tval *
     }
 }
 
-minfer_status mf_attr_only(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out)
+minfer_status mf_tattr_only(mf_trender *r, mf_tval obj, mf_tval name, mf_tval *out)
 {
     if (mf_tis(obj, MF_T_UNDEFINED) && !mf_tstr_is(name.s, "__class__")) return mf_tundefined_raise(r, obj);
     MF_TRY(property(r, obj, name, out));
     bool found = !mf_tis(*out, MF_T_MISSING);
     if (is_dunder(name.s) || (found && is_private(name.s))) return mf_tundefined_unsafe(r, obj, name, out);
-    const mf_tfndef *method = found ? NULL : mf_method_find(obj, name.s);
+    const mf_tfndef *method = found ? NULL : mf_tmethod_find(obj, name.s);
     return method ? bind_method(r, method, obj, out) : MINFER_OK;
 }
 
 /* The item; MISSING when there is none, or obj has no items, or key cannot be one. */
-static minfer_status item_only(mf_render *r, mf_tval obj, mf_tval key, mf_tval *out)
+static minfer_status item_only(mf_trender *r, mf_tval obj, mf_tval key, mf_tval *out)
 {
     mf_tentry *e;
     *out = mf_tmissing();
@@ -87,9 +87,9 @@ static minfer_status item_only(mf_render *r, mf_tval obj, mf_tval key, mf_tval *
     return indexed && mf_tis_int(key) ? mf_tval_at(r, obj, mf_tas_int(key), out) : MINFER_OK;
 }
 
-minfer_status mf_attr_get(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out)
+minfer_status mf_tattr_get(mf_trender *r, mf_tval obj, mf_tval name, mf_tval *out)
 {
-    MF_TRY(mf_attr_only(r, obj, name, out));
+    MF_TRY(mf_tattr_only(r, obj, name, out));
     bool unsafe = mf_tis(*out, MF_T_UNDEFINED) && is_dunder(name.s);
     if (!mf_tis(*out, MF_T_MISSING) && !unsafe) return MINFER_OK;
     mf_tval item;
@@ -98,12 +98,12 @@ minfer_status mf_attr_get(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out)
     return mf_tis(*out, MF_T_MISSING) ? mf_tundefined(r, obj, name, out) : MINFER_OK;
 }
 
-minfer_status mf_item_get(mf_render *r, mf_tval obj, mf_tval key, mf_tval *out)
+minfer_status mf_titem_get(mf_trender *r, mf_tval obj, mf_tval key, mf_tval *out)
 {
     if (mf_tis(obj, MF_T_UNDEFINED)) return mf_tundefined_raise(r, obj);
     MF_TRY(item_only(r, obj, key, out));
     if (!mf_tis(*out, MF_T_MISSING)) return MINFER_OK;
-    if (mf_tis(key, MF_T_STR)) MF_TRY(mf_attr_only(r, obj, key, out));
+    if (mf_tis(key, MF_T_STR)) MF_TRY(mf_tattr_only(r, obj, key, out));
     return mf_tis(*out, MF_T_MISSING) ? mf_tundefined(r, obj, key, out) : MINFER_OK;
 }
 
@@ -113,30 +113,30 @@ static bool all_digits(const mf_tstr *s)
 {
     uint32_t cp;
     for (size_t i = 0; i < s->n;) {
-        i += mf_uc_at(s->p + i, &cp);
+        i += mf_tuc_at(s->p + i, &cp);
         if (cp < '0' || cp > '9') return false;
     }
     return s->n > 0;
 }
 
-static minfer_status path_part(mf_render *r, const mf_tstr *path, size_t from, size_t to, mf_tval *out)
+static minfer_status path_part(mf_trender *r, const mf_tstr *path, size_t from, size_t to, mf_tval *out)
 {
     int64_t index;
     MF_TRY(mf_tstr_view(r, path, from, to - from, out));
     if (!all_digits(out->s)) return MINFER_OK;
-    if (mf_number_parse_int(out->s->p, out->s->n, 10, &index) != MF_PARSE_OK) return mf_tval_too_big(r);
+    if (mf_tnumber_parse_int(out->s->p, out->s->n, 10, &index) != MF_PARSE_OK) return mf_tval_too_big(r);
     *out = mf_tint(index);
     return MINFER_OK;
 }
 
-minfer_status mf_path_parse(mf_render *r, mf_tval path, mf_tpath *out)
+minfer_status mf_tpath_parse(mf_trender *r, mf_tval path, mf_tpath *out)
 {
     *out = (mf_tpath){0};
     if (mf_tis(path, MF_T_MISSING) || mf_tis(path, MF_T_NONE)) return MINFER_OK;
     size_t dots = 0;
     for (size_t i = 0; mf_tis(path, MF_T_STR) && i < path.s->n; i++) dots += path.s->p[i] == '.';
-    out->part = mf_render_alloc(r, dots + 1, sizeof *out->part);
-    if (!out->part) return mf_render_failed(r);
+    out->part = mf_trender_alloc(r, dots + 1, sizeof *out->part);
+    if (!out->part) return mf_trender_failed(r);
     if (!mf_tis(path, MF_T_STR)) {
         out->part[out->n++] = path;
         return MINFER_OK;
@@ -149,11 +149,11 @@ minfer_status mf_path_parse(mf_render *r, mf_tval path, mf_tpath *out)
     return MINFER_OK;
 }
 
-minfer_status mf_path_get(mf_render *r, const mf_tpath *path, mf_tval obj, mf_tval otherwise, mf_tval *out)
+minfer_status mf_tpath_get(mf_trender *r, const mf_tpath *path, mf_tval obj, mf_tval otherwise, mf_tval *out)
 {
     *out = obj;
     for (size_t i = 0; i < path->n; i++) {
-        MF_TRY(mf_item_get(r, *out, path->part[i], out));
+        MF_TRY(mf_titem_get(r, *out, path->part[i], out));
         if (mf_tis(*out, MF_T_UNDEFINED) && !mf_tis(otherwise, MF_T_MISSING) && !mf_tis(otherwise, MF_T_NONE))
             *out = otherwise;
     }

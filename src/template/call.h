@@ -23,16 +23,18 @@ typedef struct mf_targs {
     mf_tval v[MF_MAX_PARAMS]; /* v[0]: the filtered value or the method's object; then the parameters, MISSING
                                  when they were not given */
     mf_tcall rest;            /* of a variadic function: all arguments after v[0] */
+    int which;                /* of the table's row */
 } mf_targs;
 
-typedef minfer_status mf_tfn(mf_render *r, mf_targs *a, mf_tval *out);
+typedef minfer_status mf_tfn(mf_trender *r, mf_targs *a, mf_tval *out);
 
 typedef struct mf_tfndef {
     const char *name;
     mf_tfn *fn;
-    const char
-        *params; /* names after the first, separated by spaces; a leading '/': by position only; "*": any */
+    /* The parameters after the first, separated by spaces; a leading '/': by position only; "*": any. */
+    const char *params;
     uint8_t required; /* how many of them must be given */
+    int which;        /* tells apart names that share a function */
 } mf_tfndef;
 
 typedef struct mf_tfunc {
@@ -42,10 +44,10 @@ typedef struct mf_tfunc {
 
 /* Calls def with first (v[0], MISSING for a plain function) and the arguments; a TypeError when they do not
  * fit. */
-minfer_status mf_tcall_def(mf_render *r, const mf_tfndef *def, mf_tval first, const mf_tcall *call,
+minfer_status mf_tcall_def(mf_trender *r, const mf_tfndef *def, mf_tval first, const mf_tcall *call,
                            mf_tval *out);
 /* Calls a value. */
-minfer_status mf_tcall_value(mf_render *r, mf_tval callee, const mf_tcall *call, mf_tval *out);
+minfer_status mf_tcall_value(mf_trender *r, mf_tval callee, const mf_tcall *call, mf_tval *out);
 bool mf_tval_callable(mf_tval v);
 
 static inline bool mf_targ_given(const mf_targs *a, size_t i)
@@ -53,7 +55,7 @@ static inline bool mf_targ_given(const mf_targs *a, size_t i)
     return a->v[i].type != MF_T_MISSING;
 }
 /* Parameter i as what a function needs, or the default when it was not given. */
-minfer_status mf_targ_int(mf_render *r, const mf_targs *a, size_t i, int64_t otherwise, int64_t *out);
+minfer_status mf_targ_int(mf_trender *r, const mf_targs *a, size_t i, int64_t otherwise, int64_t *out);
 bool mf_targ_truth(const mf_targs *a, size_t i, bool otherwise);
 mf_tval mf_targ_or(const mf_targs *a, size_t i, mf_tval otherwise);
 
@@ -62,9 +64,9 @@ const mf_tfndef *mf_tfndef_find(const mf_tfndef *table, size_t n, const mf_tstr 
 #define MF_FIND(table, name) mf_tfndef_find((table), sizeof(table) / sizeof(table)[0], (name))
 
 /* The tables. NULL: no such name. */
-const mf_tfndef *mf_filter_find(const mf_tstr *name);
-const mf_tfndef *mf_test_find(const mf_tstr *name);
-const mf_tfndef *mf_method_find(mf_tval obj, const mf_tstr *name);
+const mf_tfndef *mf_tfilter_find(const mf_tstr *name);
+const mf_tfndef *mf_ttest_find(const mf_tstr *name);
+const mf_tfndef *mf_tmethod_find(mf_tval obj, const mf_tstr *name);
 
 /* Macros are run by the evaluator. */
 typedef struct mf_tmacro {
@@ -72,8 +74,8 @@ typedef struct mf_tmacro {
     struct mf_tframe *frame; /* where it was defined */
 } mf_tmacro;
 
-minfer_status mf_tmacro_call(mf_render *r, const mf_tmacro *m, const mf_tcall *call, mf_tval *out);
+minfer_status mf_tmacro_call(mf_trender *r, const mf_tmacro *m, const mf_tcall *call, mf_tval *out);
 mf_tval mf_tmacro_name(const mf_tmacro *m); /* None for the body of a call block */
-minfer_status mf_tmacro_attr(mf_render *r, const mf_tmacro *m, const mf_tstr *name, mf_tval *out);
+minfer_status mf_tmacro_attr(mf_trender *r, const mf_tmacro *m, const mf_tstr *name, mf_tval *out);
 
 #endif

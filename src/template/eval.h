@@ -12,16 +12,16 @@ typedef struct mf_tframe { /* the variables of one scope that is being run */
 
 typedef enum mf_tflow { MF_FLOW_NEXT, MF_FLOW_BREAK, MF_FLOW_CONTINUE } mf_tflow;
 
-minfer_status mf_tframe_new(mf_render *r, mf_tframe *up, const mf_tscope *scope, mf_tframe **out);
+minfer_status mf_tframe_new(mf_trender *r, mf_tframe *up, const mf_tscope *scope, mf_tframe **out);
 /* Gives all but the parameters the values they have when the scope is entered. */
-minfer_status mf_tframe_enter(mf_render *r, mf_tframe *f, const mf_tscope *scope);
+minfer_status mf_tframe_enter(mf_trender *r, mf_tframe *f, const mf_tscope *scope);
 
-minfer_status mf_eval(mf_render *r, mf_tframe *f, const mf_tnode *node, mf_tval *out);
-minfer_status mf_exec(mf_render *r, mf_tframe *f, const mf_tnode *node, mf_tflow *flow);
+minfer_status mf_teval(mf_trender *r, mf_tframe *f, const mf_tnode *node, mf_tval *out);
+minfer_status mf_texec(mf_trender *r, mf_tframe *f, const mf_tnode *node, mf_tflow *flow);
 /* A CALL node, with one more keyword argument when extra is given. */
-minfer_status mf_eval_call(mf_render *r, mf_tframe *f, const mf_tnode *node, const mf_tkw *extra,
-                           mf_tval *out);
+minfer_status mf_teval_call(mf_trender *r, mf_tframe *f, const mf_tnode *node, const mf_tkw *extra,
+                            mf_tval *out);
 /* Stores v in a name, an attribute of a namespace, or item by item in a tuple of targets. */
-minfer_status mf_assign(mf_render *r, mf_tframe *f, const mf_tnode *target, mf_tval v);
+minfer_status mf_tassign(mf_trender *r, mf_tframe *f, const mf_tnode *target, mf_tval v);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-minfer_status mf_html_escape(mf_render *r, mf_tsb *out, const mf_tstr *s)
+minfer_status mf_thtml_escape(mf_trender *r, mf_tsb *out, const mf_tstr *s)
 {
     static const char special[] = "&<>'\"";
     static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
@@ -17,21 +17,21 @@ minfer_status mf_html_escape(mf_render *r, mf_tsb *out, const mf_tstr *s)
         const char *hit = s->p[i] ? strchr(special, s->p[i]) : NULL;
         MF_TRY(hit ? mf_tsb_text(r, out, entity[hit - special]) : mf_tsb_char(r, out, s->p[i]));
     }
-    return mf_render_charge(r, s->n);
+    return mf_trender_charge(r, s->n);
 }
 
-static minfer_status forceescape(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status forceescape(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     mf_tsb text = {0};
     mf_tval s;
     MF_TRY(mf_tval_to_str(r, a->v[0], &s));
-    MF_TRY(mf_html_escape(r, &text, s.s));
+    MF_TRY(mf_thtml_escape(r, &text, s.s));
     MF_TRY(mf_tstr_wrap(r, text.p, text.n, out));
     out->safe = true;
     return MINFER_OK;
 }
 
-static minfer_status escape(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status escape(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     if (!a->v[0].safe) return forceescape(r, a, out);
     *out = a->v[0];
@@ -40,34 +40,35 @@ static minfer_status escape(mf_render *r, mf_targs *a, mf_tval *out)
 
 /* -- xmlattr -- */
 
-static minfer_status check_key(mf_render *r, mf_tval key)
+static minfer_status check_key(mf_trender *r, mf_tval key)
 {
     char text[200];
-    if (!mf_tis(key, MF_T_STR)) return mf_render_raise(r, MF_TE_TYPE, "expected string or bytes-like object");
+    if (!mf_tis(key, MF_T_STR))
+        return mf_trender_raise(r, MF_TE_TYPE, "expected string or bytes-like object");
     for (size_t i = 0; i < key.s->n; i++) {
         unsigned char c = (unsigned char)key.s->p[i];
         if (c >= 0x80 || (!isspace(c) && c != '/' && c != '>' && c != '=')) continue;
         MF_TRY(mf_tval_brief(r, key, text, sizeof text));
-        return mf_render_raise(r, MF_TE_VALUE, "Invalid character in attribute name: %s", text);
+        return mf_trender_raise(r, MF_TE_VALUE, "Invalid character in attribute name: %s", text);
     }
     return MINFER_OK;
 }
 
-static minfer_status put_escaped(mf_render *r, mf_tsb *out, mf_tval v)
+static minfer_status put_escaped(mf_trender *r, mf_tsb *out, mf_tval v)
 {
     mf_tval s;
     MF_TRY(mf_tval_to_str(r, v, &s));
-    return s.safe ? mf_tsb_put(r, out, s.s->p, s.s->n) : mf_html_escape(r, out, s.s);
+    return s.safe ? mf_tsb_put(r, out, s.s->p, s.s->n) : mf_thtml_escape(r, out, s.s);
 }
 
-static minfer_status xmlattr(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status xmlattr(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     mf_tsb text = {0};
     size_t i = 0;
     if (mf_tis(a->v[0], MF_T_UNDEFINED)) return mf_tundefined_raise(r, a->v[0]);
     if (!mf_tis(a->v[0], MF_T_DICT))
-        return mf_render_raise(r, MF_TE_ATTRIBUTE, "'%s' object has no attribute 'items'",
-                               mf_tval_type_name(a->v[0]));
+        return mf_trender_raise(r, MF_TE_ATTRIBUTE, "'%s' object has no attribute 'items'",
+                                mf_tval_type_name(a->v[0]));
     for (const mf_tentry *e; (e = mf_tdict_next(a->v[0].dict, &i));) {
         if (mf_tis(e->value, MF_T_NONE) || mf_tis(e->value, MF_T_UNDEFINED)) continue;
         MF_TRY(check_key(r, e->key));
@@ -83,16 +84,16 @@ static minfer_status xmlattr(mf_render *r, mf_targs *a, mf_tval *out)
 /* -- striptags -- */
 
 /* Everything from open to the close after it goes, as often as there is one. */
-static minfer_status drop_between(mf_render *r, const mf_tstr *s, const char *open, const char *close,
+static minfer_status drop_between(mf_trender *r, const mf_tstr *s, const char *open, const char *close,
                                   mf_tval *out)
 {
     mf_tstr o = {open, strlen(open), 1}, c = {close, strlen(close), 1};
     mf_tsb text = {0};
     size_t from = 0, start, end;
     for (;;) {
-        MF_TRY(mf_text_find(r, s, &o, from, s->n, &start));
+        MF_TRY(mf_ttext_find(r, s, &o, from, s->n, &start));
         if (start == MF_NOT_FOUND) break;
-        MF_TRY(mf_text_find(r, s, &c, start, s->n, &end));
+        MF_TRY(mf_ttext_find(r, s, &c, start, s->n, &end));
         if (end == MF_NOT_FOUND) break;
         MF_TRY(mf_tsb_put(r, &text, s->p + from, start - from));
         from = end + c.n;
@@ -123,7 +124,7 @@ static uint32_t entity_char(const char *p, size_t n)
     return *end || cp > 0x10FFFF || (cp >= 0xD800 && cp < 0xE000) ? 0 : (uint32_t)cp;
 }
 
-static minfer_status unescape(mf_render *r, const mf_tstr *s, mf_tval *out)
+static minfer_status unescape(mf_trender *r, const mf_tstr *s, mf_tval *out)
 {
     mf_tsb text = {0};
     for (size_t i = 0; i < s->n;) {
@@ -139,7 +140,7 @@ static minfer_status unescape(mf_render *r, const mf_tstr *s, mf_tval *out)
     return mf_tstr_wrap(r, text.p, text.n, out);
 }
 
-static minfer_status striptags(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status striptags(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     static const mf_tstr blank = {" ", 1, 1};
     mf_tlist *words;
@@ -147,14 +148,14 @@ static minfer_status striptags(mf_render *r, mf_targs *a, mf_tval *out)
     MF_TRY(drop_between(r, out->s, "<!--", "-->", out));
     MF_TRY(drop_between(r, out->s, "<", ">", out));
     MF_TRY(mf_tlist_new(r, 0, &words));
-    MF_TRY(mf_text_split(r, out->s, NULL, -1, words));
-    MF_TRY(mf_text_join(r, &blank, mf_tlistval(words), false, out));
+    MF_TRY(mf_ttext_split(r, out->s, NULL, -1, words));
+    MF_TRY(mf_ttext_join(r, &blank, mf_tlistval(words), false, out));
     return unescape(r, out->s, out);
 }
 
 /* -- urlencode -- */
 
-static minfer_status quote(mf_render *r, mf_tsb *out, mf_tval v, bool query)
+static minfer_status quote(mf_trender *r, mf_tsb *out, mf_tval v, bool query)
 {
     mf_tval text;
     MF_TRY(mf_tval_to_str(r, v, &text));
@@ -167,21 +168,21 @@ static minfer_status quote(mf_render *r, mf_tsb *out, mf_tval v, bool query)
         else
             MF_TRY(mf_tsb_printf(r, out, "%%%02X", c));
     }
-    return mf_render_charge(r, text.s->n);
+    return mf_trender_charge(r, text.s->n);
 }
 
-static minfer_status quote_pair(mf_render *r, mf_tsb *out, mf_tval item)
+static minfer_status quote_pair(mf_trender *r, mf_tsb *out, mf_tval item)
 {
     mf_tlist *pair;
     MF_TRY(mf_titer_list(r, item, &pair));
     if (pair->n != 2)
-        return mf_render_raise(r, MF_TE_VALUE, "expected pairs of key and value, got %zu items", pair->n);
+        return mf_trender_raise(r, MF_TE_VALUE, "expected pairs of key and value, got %zu items", pair->n);
     MF_TRY(quote(r, out, pair->v[0], true));
     MF_TRY(mf_tsb_char(r, out, '='));
     return quote(r, out, pair->v[1], true);
 }
 
-static minfer_status urlencode(mf_render *r, mf_targs *a, mf_tval *out)
+static minfer_status urlencode(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     mf_tsb text = {0};
     mf_tval v = a->v[0], item;
@@ -202,15 +203,15 @@ static minfer_status urlencode(mf_render *r, mf_targs *a, mf_tval *out)
 }
 
 static const mf_tfndef defs[] = {
-    {"e", escape, "", 0},
-    {"escape", escape, "", 0},
-    {"forceescape", forceescape, "", 0},
-    {"striptags", striptags, "", 0},
-    {"urlencode", urlencode, "", 0},
-    {"xmlattr", xmlattr, "autospace", 0},
+    {"e", escape, "", 0, 0},
+    {"escape", escape, "", 0, 0},
+    {"forceescape", forceescape, "", 0, 0},
+    {"striptags", striptags, "", 0, 0},
+    {"urlencode", urlencode, "", 0, 0},
+    {"xmlattr", xmlattr, "autospace", 0, 0},
 };
 
-const mf_tfndef *mf_filter_web_find(const mf_tstr *name)
+const mf_tfndef *mf_tfilter_web_find(const mf_tstr *name)
 {
     return MF_FIND(defs, name);
 }

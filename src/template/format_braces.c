@@ -10,7 +10,7 @@
 enum { MAX_LEVEL = 2 }; /* a specification may hold fields, those may not hold more */
 
 typedef struct state {
-    mf_render *r;
+    mf_trender *r;
     const mf_tcall *call;
     int64_t next; /* number of the next {} */
     bool manual, automatic;
@@ -20,7 +20,7 @@ static minfer_status expand(state *s, const char *p, size_t n, int level, mf_tsb
 
 static minfer_status bad(state *s, const char *what)
 {
-    return mf_render_raise(s->r, MF_TE_VALUE, "%s", what);
+    return mf_trender_raise(s->r, MF_TE_VALUE, "%s", what);
 }
 
 static bool all_digits(const char *p, size_t n)
@@ -33,8 +33,8 @@ static bool all_digits(const char *p, size_t n)
 static minfer_status positional(state *s, int64_t i, mf_tval *out)
 {
     if (i < 0 || (uint64_t)i >= s->call->npos)
-        return mf_render_raise(s->r, MF_TE_INDEX,
-                               "Replacement index %lld out of range for positional args tuple", (long long)i);
+        return mf_trender_raise(
+            s->r, MF_TE_INDEX, "Replacement index %lld out of range for positional args tuple", (long long)i);
     *out = s->call->pos[i];
     return MINFER_OK;
 }
@@ -47,12 +47,12 @@ static minfer_status named(state *s, const char *p, size_t n, mf_tval *out)
         *out = s->call->kw[i].value;
         return MINFER_OK;
     }
-    return mf_render_raise(s->r, MF_TE_KEY, "'%.*s'", n > 200 ? 200 : (int)n, p);
+    return mf_trender_raise(s->r, MF_TE_KEY, "'%.*s'", n > 200 ? 200 : (int)n, p);
 }
 
 static minfer_status index_number(state *s, const char *p, size_t n, int64_t *out)
 {
-    return mf_number_parse_int(p, n, 10, out) == MF_PARSE_OK
+    return mf_tnumber_parse_int(p, n, 10, out) == MF_PARSE_OK
                ? MINFER_OK
                : bad(s, "Too many decimal digits in format string");
 }
@@ -87,12 +87,12 @@ static minfer_status follow(state *s, const char *p, size_t n, size_t *used, mf_
     if (end == 1) return bad(s, "Empty attribute in format string");
     *used = end + bracket;
     MF_TRY(mf_tstr_new(s->r, p + 1, end - 1, &key));
-    if (!bracket) return mf_attr_get(s->r, *v, key, v);
+    if (!bracket) return mf_tattr_get(s->r, *v, key, v);
     if (all_digits(p + 1, end - 1)) {
         key = mf_tint(0);
         MF_TRY(index_number(s, p + 1, end - 1, &key.i));
     }
-    return mf_item_get(s->r, *v, key, v);
+    return mf_titem_get(s->r, *v, key, v);
 }
 
 static minfer_status field_value(state *s, const char *p, size_t n, mf_tval *out)
@@ -110,7 +110,7 @@ static minfer_status convert(state *s, char how, mf_tval *v)
     if (how == 's') return mf_tval_to_str(s->r, *v, v);
     if (how != 'r' && how != 'a') return bad(s, "Unknown conversion specifier");
     if (how == 'a' && mf_tis(*v, MF_T_STR))
-        MF_TRY(mf_print_quoted(s->r, &text, v->s, true));
+        MF_TRY(mf_tprint_quoted(s->r, &text, v->s, true));
     else
         MF_TRY(mf_tval_repr(s->r, &text, *v));
     return mf_tstr_wrap(s->r, text.p, text.n, v);
@@ -135,7 +135,7 @@ static minfer_status put_field(state *s, const char *p, size_t n, int level, mf_
     MF_TRY(field_value(s, p, name, &v));
     if (conversion) MF_TRY(convert(s, conversion, &v));
     MF_TRY(expand(s, p + spec, n - spec, level + 1, &expanded));
-    return mf_format_value(s->r, out, v, expanded.p, expanded.n);
+    return mf_tformat_value(s->r, out, v, expanded.p, expanded.n);
 }
 
 /* Where the field that begins at i ends: at the brace that closes it. */
@@ -151,7 +151,7 @@ static size_t field_end(const char *p, size_t n, size_t i)
 static minfer_status expand(state *s, const char *p, size_t n, int level, mf_tsb *out)
 {
     if (level > MAX_LEVEL) return n ? bad(s, "Max string recursion exceeded") : MINFER_OK;
-    MF_TRY(mf_render_charge(s->r, n));
+    MF_TRY(mf_trender_charge(s->r, n));
     for (size_t i = 0; i < n; i++) {
         char c = p[i];
         if (c != '{' && c != '}') {
@@ -172,7 +172,7 @@ static minfer_status expand(state *s, const char *p, size_t n, int level, mf_tsb
     return MINFER_OK;
 }
 
-minfer_status mf_format_braces(mf_render *r, const mf_tstr *fmt, const mf_tcall *call, mf_tval *out)
+minfer_status mf_tformat_braces(mf_trender *r, const mf_tstr *fmt, const mf_tcall *call, mf_tval *out)
 {
     state s = {.r = r, .call = call};
     mf_tsb text = {0};

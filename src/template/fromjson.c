@@ -4,9 +4,9 @@
 #include <jansson.h>
 #include <string.h>
 
-static minfer_status convert(mf_render *r, const json_t *j, mf_tval *out);
+static minfer_status convert(mf_trender *r, const json_t *j, mf_tval *out);
 
-static minfer_status convert_array(mf_render *r, const json_t *j, mf_tval *out)
+static minfer_status convert_array(mf_trender *r, const json_t *j, mf_tval *out)
 {
     mf_tlist *l;
     size_t n = json_array_size(j);
@@ -16,7 +16,7 @@ static minfer_status convert_array(mf_render *r, const json_t *j, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status convert_object(mf_render *r, json_t *j, mf_tval *out)
+static minfer_status convert_object(mf_trender *r, json_t *j, mf_tval *out)
 {
     mf_tdict *d;
     MF_TRY(mf_tdict_new(r, &d));
@@ -31,16 +31,16 @@ static minfer_status convert_object(mf_render *r, json_t *j, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status convert_nested(mf_render *r, const json_t *j, mf_tval *out)
+static minfer_status convert_nested(mf_trender *r, const json_t *j, mf_tval *out)
 {
-    minfer_status st = mf_render_enter(r);
+    minfer_status st = mf_trender_enter(r);
     if (st == MINFER_OK)
         st = json_is_array(j) ? convert_array(r, j, out) : convert_object(r, (json_t *)(uintptr_t)j, out);
-    mf_render_leave(r);
+    mf_trender_leave(r);
     return st;
 }
 
-static minfer_status convert(mf_render *r, const json_t *j, mf_tval *out)
+static minfer_status convert(mf_trender *r, const json_t *j, mf_tval *out)
 {
     switch (json_typeof(j)) {
     case JSON_OBJECT:
@@ -55,7 +55,7 @@ static minfer_status convert(mf_render *r, const json_t *j, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status explain(mf_render *r, const json_error_t *e, const char **why)
+static minfer_status explain(mf_trender *r, const json_error_t *e, const char **why)
 {
     if (json_error_code(e) == json_error_out_of_memory) return MF_NOMEM(r->err);
     mf_tsb text = {0};
@@ -66,7 +66,7 @@ static minfer_status explain(mf_render *r, const json_error_t *e, const char **w
     return MINFER_OK;
 }
 
-minfer_status mf_tval_from_json(mf_render *r, const char *text, size_t n, mf_tval *out, const char **why)
+minfer_status mf_tval_from_json(mf_trender *r, const char *text, size_t n, mf_tval *out, const char **why)
 {
     json_error_t e;
     *why = NULL;

@@ -7,6 +7,6 @@
 
 /* *why is NULL, or says in r's arena what is wrong with the text and where (then *out is unset). Other errors
  * are memory and limits. */
-minfer_status mf_tval_from_json(mf_render *r, const char *text, size_t n, mf_tval *out, const char **why);
+minfer_status mf_tval_from_json(mf_trender *r, const char *text, size_t n, mf_tval *out, const char **why);
 
 #endif

@@ -2,16 +2,16 @@
 #include "template/iter.h"
 #include "template/ops.h"
 
-typedef minfer_status next_fn(mf_render *, mf_titer *, mf_tval *);
+typedef minfer_status next_fn(mf_trender *, mf_titer *, mf_tval *);
 
-static minfer_status next_nothing(mf_render *r, mf_titer *it, mf_tval *out)
+static minfer_status next_nothing(mf_trender *r, mf_titer *it, mf_tval *out)
 {
     (void)r, (void)it;
     *out = mf_tmissing();
     return MINFER_OK;
 }
 
-static minfer_status next_item(mf_render *r, mf_titer *it, mf_tval *out)
+static minfer_status next_item(mf_trender *r, mf_titer *it, mf_tval *out)
 {
     (void)r;
     const mf_tlist *l = it->src.list;
@@ -19,7 +19,7 @@ static minfer_status next_item(mf_render *r, mf_titer *it, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status next_char(mf_render *r, mf_titer *it, mf_tval *out)
+static minfer_status next_char(mf_trender *r, mf_titer *it, mf_tval *out)
 {
     const mf_tstr *s = it->src.s;
     *out = mf_tmissing();
@@ -35,7 +35,7 @@ int64_t mf_trange_at(const mf_trange *g, int64_t i)
     return (int64_t)((uint64_t)g->start + (uint64_t)i * (uint64_t)g->step);
 }
 
-static minfer_status next_number(mf_render *r, mf_titer *it, mf_tval *out)
+static minfer_status next_number(mf_trender *r, mf_titer *it, mf_tval *out)
 {
     (void)r;
     const mf_trange *g = it->src.range;
@@ -43,7 +43,7 @@ static minfer_status next_number(mf_render *r, mf_titer *it, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status entry_part(mf_render *r, const mf_tentry *e, mf_tview_kind kind, mf_tval *out)
+static minfer_status entry_part(mf_trender *r, const mf_tentry *e, mf_tview_kind kind, mf_tval *out)
 {
     if (kind == MF_VIEW_ITEMS) return mf_tpair(r, e->key, e->value, out);
     *out = kind == MF_VIEW_KEYS ? e->key : e->value;
@@ -56,12 +56,12 @@ static const mf_tdict *dict_of(mf_tval v, mf_tview_kind *kind)
     return mf_tis(v, MF_T_VIEW) ? v.view->dict : v.dict;
 }
 
-static minfer_status next_entry(mf_render *r, mf_titer *it, mf_tval *out)
+static minfer_status next_entry(mf_trender *r, mf_titer *it, mf_tval *out)
 {
     mf_tview_kind kind;
     const mf_tdict *d = dict_of(it->src, &kind);
     if (d->live != it->seen)
-        return mf_render_raise(r, MF_TE_STATE, "dictionary changed size during iteration");
+        return mf_trender_raise(r, MF_TE_STATE, "dictionary changed size during iteration");
     const mf_tentry *e = mf_tdict_next(d, &it->i);
     *out = mf_tmissing();
     return e ? entry_part(r, e, kind, out) : MINFER_OK;
@@ -78,11 +78,11 @@ bool mf_titer_possible(mf_tval v)
     return forward[v.type] || mf_tis(v, MF_T_ITER) || mf_tis(v, MF_T_LOOP);
 }
 
-static minfer_status make(mf_render *r, const char *kind, mf_tval src, void *state, next_fn *next,
+static minfer_status make(mf_trender *r, const char *kind, mf_tval src, void *state, next_fn *next,
                           mf_titer **out)
 {
     mf_titer *it = MF_RENDER_NEW(r, mf_titer);
-    if (!it) return mf_render_failed(r);
+    if (!it) return mf_trender_failed(r);
     *it = (mf_titer){.next = next, .kind = kind, .src = src, .state = state};
     mf_tview_kind k;
     if (mf_tis(src, MF_T_DICT) || mf_tis(src, MF_T_VIEW)) it->seen = dict_of(src, &k)->live;
@@ -90,7 +90,7 @@ static minfer_status make(mf_render *r, const char *kind, mf_tval src, void *sta
     return MINFER_OK;
 }
 
-minfer_status mf_titer_make(mf_render *r, const char *kind, mf_tval src, void *state, next_fn *next,
+minfer_status mf_titer_make(mf_trender *r, const char *kind, mf_tval src, void *state, next_fn *next,
                             mf_tval *out)
 {
     out->type = MF_T_ITER;
@@ -98,28 +98,28 @@ minfer_status mf_titer_make(mf_render *r, const char *kind, mf_tval src, void *s
     return make(r, kind, src, state, next, &out->iter);
 }
 
-minfer_status mf_titer_open(mf_render *r, mf_tval v, mf_titer **out)
+minfer_status mf_titer_open(mf_trender *r, mf_tval v, mf_titer **out)
 {
     if (mf_tis(v, MF_T_ITER)) {
         *out = v.iter;
         return MINFER_OK;
     }
     if (!forward[v.type])
-        return mf_render_raise(r, MF_TE_TYPE, "'%s' object is not iterable", mf_tval_type_name(v));
+        return mf_trender_raise(r, MF_TE_TYPE, "'%s' object is not iterable", mf_tval_type_name(v));
     return make(r, "iterator", v, NULL, forward[v.type], out);
 }
 
-minfer_status mf_titer_next(mf_render *r, mf_titer *it, mf_tval *out)
+minfer_status mf_titer_next(mf_trender *r, mf_titer *it, mf_tval *out)
 {
-    MF_TRY(mf_render_step(r));
+    MF_TRY(mf_trender_step(r));
     if (!it->state) return it->next(r, it, out);
-    minfer_status st = mf_render_enter(r);
+    minfer_status st = mf_trender_enter(r);
     if (st == MINFER_OK) st = it->next(r, it, out);
-    mf_render_leave(r);
+    mf_trender_leave(r);
     return st;
 }
 
-minfer_status mf_titer_list(mf_render *r, mf_tval v, mf_tlist **out)
+minfer_status mf_titer_list(mf_trender *r, mf_tval v, mf_tlist **out)
 {
     mf_titer *it;
     mf_tval item;
@@ -136,7 +136,7 @@ minfer_status mf_titer_list(mf_render *r, mf_tval v, mf_tlist **out)
 /* -- backwards -- */
 
 /* it->i counts down and is one more than the item to give. */
-static minfer_status back_item(mf_render *r, mf_titer *it, mf_tval *out)
+static minfer_status back_item(mf_trender *r, mf_titer *it, mf_tval *out)
 {
     *out = mf_tmissing();
     int64_t n;
@@ -147,12 +147,12 @@ static minfer_status back_item(mf_render *r, mf_titer *it, mf_tval *out)
     return mf_tval_at(r, it->src, (int64_t)it->i, out);
 }
 
-static minfer_status back_entry(mf_render *r, mf_titer *it, mf_tval *out)
+static minfer_status back_entry(mf_trender *r, mf_titer *it, mf_tval *out)
 {
     mf_tview_kind kind;
     const mf_tdict *d = dict_of(it->src, &kind);
     if (d->live != it->seen)
-        return mf_render_raise(r, MF_TE_STATE, "dictionary changed size during iteration");
+        return mf_trender_raise(r, MF_TE_STATE, "dictionary changed size during iteration");
     *out = mf_tmissing();
     while (it->i > 0 && it->i <= d->n) {
         const mf_tentry *e = &d->e[--it->i];
@@ -161,7 +161,7 @@ static minfer_status back_entry(mf_render *r, mf_titer *it, mf_tval *out)
     return MINFER_OK;
 }
 
-minfer_status mf_titer_reversed(mf_render *r, mf_tval v, mf_tval *out, bool *possible)
+minfer_status mf_titer_reversed(mf_trender *r, mf_tval v, mf_tval *out, bool *possible)
 {
     static const struct {
         const char *kind;

@@ -11,7 +11,7 @@
 enum { MAX_BRACKETS = 1000 };
 
 typedef struct lexer {
-    mf_render *r;
+    mf_trender *r;
     const char *s;
     size_t n, i; /* bytes; i is where the next token starts */
     size_t seen; /* line and column are those of this byte */
@@ -53,7 +53,7 @@ const char *mf_ttok_name(mf_ttok t)
     return "?";
 }
 
-minfer_status mf_syntax_error(mf_render *r, uint32_t line, uint32_t column, const char *fmt, ...)
+minfer_status mf_tsyntax_error(mf_trender *r, uint32_t line, uint32_t column, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -80,7 +80,7 @@ static void locate(lexer *l, size_t to)
 static minfer_status fail_here(lexer *l, const char *what)
 {
     locate(l, l->i);
-    return mf_syntax_error(l->r, l->line, l->column, "%s", what);
+    return mf_tsyntax_error(l->r, l->line, l->column, "%s", what);
 }
 
 static minfer_status emit(lexer *l, mf_ttok type, mf_tval value)
@@ -89,8 +89,8 @@ static minfer_status emit(lexer *l, mf_ttok type, mf_tval value)
     locate(l, l->i);
     if (t->n == t->cap) {
         size_t cap = t->cap ? t->cap * 2 : 64;
-        mf_ttoken *v = mf_render_alloc(l->r, cap, sizeof *v);
-        if (!v) return mf_render_failed(l->r);
+        mf_ttoken *v = mf_trender_alloc(l->r, cap, sizeof *v);
+        if (!v) return mf_trender_failed(l->r);
         if (t->n) memcpy(v, t->v, t->n * sizeof *v);
         t->v = v;
         t->cap = cap;
@@ -115,14 +115,15 @@ static bool at(const lexer *l, size_t i, const char *text)
 static size_t skip_space(const lexer *l, size_t i)
 {
     uint32_t cp;
-    for (size_t k; i < l->n && (k = mf_uc_at(l->s + i, &cp), mf_uc_is_space(cp));) i += k;
+    for (size_t k; i < l->n && (k = mf_tuc_at(l->s + i, &cp), mf_tuc_is_space(cp));) i += k;
     return i;
 }
 
 static size_t back_over_space(const lexer *l, size_t from, size_t to)
 {
     uint32_t cp;
-    for (size_t k; to > from && (k = mf_uc_before(l->s + from, l->s + to, &cp), mf_uc_is_space(cp));) to -= k;
+    for (size_t k; to > from && (k = mf_tuc_before(l->s + from, l->s + to, &cp), mf_tuc_is_space(cp));)
+        to -= k;
     return to;
 }
 
@@ -217,11 +218,11 @@ static minfer_status lex_number(lexer *l)
     mf_tval v = mf_tfloat(0);
     size_t end = scan_float(l, l->i);
     if (end > l->i)
-        mf_number_parse_float(l->s + l->i, end - l->i, &v.f);
+        mf_tnumber_parse_float(l->s + l->i, end - l->i, &v.f);
     else {
         end = scan_int(l, l->i);
         v = mf_tint(0);
-        if (mf_number_parse_int(l->s + l->i, end - l->i, 0, &v.i) == MF_PARSE_BIG)
+        if (mf_tnumber_parse_int(l->s + l->i, end - l->i, 0, &v.i) == MF_PARSE_BIG)
             return fail_here(l, "an integer does not fit in 64 bits");
     }
     MF_TRY(emit(l, MF_TOK_NUMBER, v));
@@ -232,7 +233,8 @@ static minfer_status lex_number(lexer *l)
 static size_t scan_name(const lexer *l, size_t i)
 {
     uint32_t cp;
-    for (size_t k; i < l->n && (k = mf_uc_at(l->s + i, &cp), mf_uc_is_word(cp) || mf_uc_is_ident(cp, false));)
+    for (size_t k;
+         i < l->n && (k = mf_tuc_at(l->s + i, &cp), mf_tuc_is_word(cp) || mf_tuc_is_ident(cp, false));)
         i += k;
     return i;
 }
@@ -241,8 +243,8 @@ static minfer_status lex_name(lexer *l, size_t end)
 {
     uint32_t cp;
     for (size_t i = l->i, k; i < end; i += k) {
-        k = mf_uc_at(l->s + i, &cp);
-        if (!mf_uc_is_ident(cp, i == l->i)) return fail_here(l, "Invalid character in identifier");
+        k = mf_tuc_at(l->s + i, &cp);
+        if (!mf_tuc_is_ident(cp, i == l->i)) return fail_here(l, "Invalid character in identifier");
     }
     MF_TRY(emit_text(l, MF_TOK_NAME, l->i, end));
     l->i = end;
@@ -257,7 +259,7 @@ static minfer_status lex_string(lexer *l)
     if (end >= l->n) return fail_here(l, "a string does not end");
     mf_tval v;
     const char *bad = NULL;
-    MF_TRY(mf_unescape(l->r, l->s + l->i + 1, end - l->i - 1, &v, &bad));
+    MF_TRY(mf_tunescape(l->r, l->s + l->i + 1, end - l->i - 1, &v, &bad));
     if (bad) return fail_here(l, bad);
     MF_TRY(emit(l, MF_TOK_STRING, v));
     l->i = end + 1;
@@ -409,7 +411,7 @@ static minfer_status lex_all(lexer *l)
 }
 
 /* \r\n and \r become \n; one newline at the end is dropped. */
-static minfer_status normalize(mf_render *r, const char *src, size_t n, mf_tsb *out)
+static minfer_status normalize(mf_trender *r, const char *src, size_t n, mf_tsb *out)
 {
     MF_TRY(mf_tsb_fill(r, out, " ", 1, n));
     out->n = 0;
@@ -421,7 +423,7 @@ static minfer_status normalize(mf_render *r, const char *src, size_t n, mf_tsb *
     return MINFER_OK;
 }
 
-minfer_status mf_lex(mf_render *r, const char *src, size_t n, mf_ttokens *out)
+minfer_status mf_tlex_all(mf_trender *r, const char *src, size_t n, mf_ttokens *out)
 {
     mf_tsb text = {0};
     MF_TRY(normalize(r, src, n, &text));

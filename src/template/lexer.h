@@ -56,11 +56,11 @@ typedef struct mf_ttokens {
 } mf_ttokens;
 
 /* src is valid UTF-8. Tokens and their strings are in r's arena. */
-minfer_status mf_lex(mf_render *r, const char *src, size_t n, mf_ttokens *out);
+minfer_status mf_tlex_all(mf_trender *r, const char *src, size_t n, mf_ttokens *out);
 /* "end of print statement", "name", ... */
 const char *mf_ttok_name(mf_ttok t);
 /* A syntax error at a place. */
-minfer_status mf_syntax_error(mf_render *r, uint32_t line, uint32_t column, const char *fmt, ...)
+minfer_status mf_tsyntax_error(mf_trender *r, uint32_t line, uint32_t column, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -19,13 +19,13 @@ typedef struct mf_tloop {
 } mf_tloop;
 
 /* Goes to the next item; MISSING at the end. */
-minfer_status mf_tloop_next(mf_render *r, mf_tloop *l, mf_tval *out);
-minfer_status mf_tloop_length(mf_render *r, mf_tloop *l, int64_t *n);
+minfer_status mf_tloop_next(mf_trender *r, mf_tloop *l, mf_tval *out);
+minfer_status mf_tloop_length(mf_trender *r, mf_tloop *l, int64_t *n);
 /* loop.index and the like; out is MISSING when there is no such attribute. */
-minfer_status mf_tloop_attr(mf_render *r, mf_tloop *l, const mf_tstr *name, mf_tval *out);
+minfer_status mf_tloop_attr(mf_trender *r, mf_tloop *l, const mf_tstr *name, mf_tval *out);
 /* loop.cycle and loop.changed. */
 const mf_tfndef *mf_tloop_method(const mf_tstr *name);
 /* loop(items): the body again, for nested data. */
-minfer_status mf_tloop_call(mf_render *r, const mf_tloop *l, const mf_tcall *call, mf_tval *out);
+minfer_status mf_tloop_call(mf_trender *r, const mf_tloop *l, const mf_tcall *call, mf_tval *out);
 
 #endif

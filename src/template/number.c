@@ -21,8 +21,8 @@ static cursor begin(const char *p, size_t n, bool *negative)
 {
     cursor c = {p, p + n};
     uint32_t cp;
-    for (size_t k; c.p < c.end && (k = mf_uc_at(c.p, &cp), mf_uc_is_space(cp));) c.p += k;
-    for (size_t k; c.p < c.end && (k = mf_uc_before(c.p, c.end, &cp), mf_uc_is_space(cp));) c.end -= k;
+    for (size_t k; c.p < c.end && (k = mf_tuc_at(c.p, &cp), mf_tuc_is_space(cp));) c.p += k;
+    for (size_t k; c.p < c.end && (k = mf_tuc_before(c.p, c.end, &cp), mf_tuc_is_space(cp));) c.end -= k;
     *negative = c.p < c.end && *c.p == '-';
     if (c.p < c.end && (*c.p == '-' || *c.p == '+')) c.p++;
     return c;
@@ -47,7 +47,7 @@ static bool take_prefix(cursor *c, int64_t base, int64_t *found)
     return true;
 }
 
-mf_tparse mf_number_parse_int(const char *p, size_t n, int64_t base, int64_t *out)
+mf_tparse mf_tnumber_parse_int(const char *p, size_t n, int64_t base, int64_t *out)
 {
     bool negative, big = false, after_digit, zero = true;
     cursor c = begin(p, n, &negative);
@@ -141,7 +141,7 @@ static double value_of(decimal *d)
     return strtod(text, NULL);
 }
 
-mf_tparse mf_number_parse_float(const char *p, size_t n, double *out)
+mf_tparse mf_tnumber_parse_float(const char *p, size_t n, double *out)
 {
     bool negative;
     cursor c = begin(p, n, &negative);
@@ -191,7 +191,7 @@ static int shortest(double f, char *digits)
     }
 }
 
-size_t mf_number_repr(double f, char out[MF_NUMBER_REPR])
+size_t mf_tnumber_repr(double f, char out[MF_NUMBER_REPR])
 {
     char digits[32];
     if (isnan(f)) return (size_t)snprintf(out, MF_NUMBER_REPR, "nan");
@@ -219,16 +219,16 @@ static size_t plain_point(char *s)
     return strlen(s);
 }
 
-minfer_status mf_number_format(mf_render *r, mf_tsb *out, double f, char format, int precision,
-                               bool alternate)
+minfer_status mf_tnumber_format(mf_trender *r, mf_tsb *out, double f, char format, int precision,
+                                bool alternate)
 {
     char spec[8];
     snprintf(spec, sizeof spec, "%%%s.*%c", alternate ? "#" : "", format);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     int n = snprintf(NULL, 0, spec, precision, f);
-    char *text = n < 0 ? NULL : mf_render_alloc(r, (size_t)n + 1, 1);
-    if (!text) return n < 0 ? mf_render_raise(r, MF_TE_VALUE, "precision too big") : mf_render_failed(r);
+    char *text = n < 0 ? NULL : mf_trender_alloc(r, (size_t)n + 1, 1);
+    if (!text) return n < 0 ? mf_trender_raise(r, MF_TE_VALUE, "precision too big") : mf_trender_failed(r);
     snprintf(text, (size_t)n + 1, spec, precision, f);
 #pragma GCC diagnostic pop
     return mf_tsb_put(r, out, text, plain_point(text));

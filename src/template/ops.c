@@ -72,14 +72,14 @@ static int cmp_numbers(mf_tval a, mf_tval b, bool *ordered)
     return sign_of(x<y, x> y);
 }
 
-static minfer_status eq_lists(mf_render *r, const mf_tlist *a, const mf_tlist *b, bool *out)
+static minfer_status eq_lists(mf_trender *r, const mf_tlist *a, const mf_tlist *b, bool *out)
 {
     *out = a->n == b->n;
     for (size_t i = 0; *out && i < a->n && i < b->n; i++) MF_TRY(mf_tval_eq(r, a->v[i], b->v[i], out));
     return MINFER_OK;
 }
 
-static minfer_status eq_dicts(mf_render *r, const mf_tdict *a, const mf_tdict *b, bool *out)
+static minfer_status eq_dicts(mf_trender *r, const mf_tdict *a, const mf_tdict *b, bool *out)
 {
     *out = a->live == b->live;
     size_t i = 0;
@@ -96,17 +96,17 @@ static bool eq_ranges(const mf_trange *a, const mf_trange *b)
     return a->n == b->n && (a->n == 0 || (a->start == b->start && (a->n == 1 || a->step == b->step)));
 }
 
-static minfer_status eq_nested(mf_render *r, mf_tval a, mf_tval b, bool *out)
+static minfer_status eq_nested(mf_trender *r, mf_tval a, mf_tval b, bool *out)
 {
-    MF_TRY(mf_render_step(r));
-    minfer_status st = mf_render_enter(r);
+    MF_TRY(mf_trender_step(r));
+    minfer_status st = mf_trender_enter(r);
     if (st == MINFER_OK)
         st = mf_tis(a, MF_T_DICT) ? eq_dicts(r, a.dict, b.dict, out) : eq_lists(r, a.list, b.list, out);
-    mf_render_leave(r);
+    mf_trender_leave(r);
     return st;
 }
 
-minfer_status mf_tval_eq(mf_render *r, mf_tval a, mf_tval b, bool *out)
+minfer_status mf_tval_eq(mf_trender *r, mf_tval a, mf_tval b, bool *out)
 {
     bool ordered;
     if (mf_tis_number(a) && mf_tis_number(b)) {
@@ -117,7 +117,7 @@ minfer_status mf_tval_eq(mf_render *r, mf_tval a, mf_tval b, bool *out)
     if (!*out || mf_tis(a, MF_T_UNDEFINED) || mf_tis(a, MF_T_NONE)) return MINFER_OK;
     if (mf_tis(a, MF_T_STR)) {
         *out = mf_tstr_same(a.s, b.s);
-        return *out ? mf_render_charge(r, a.s->n) : MINFER_OK;
+        return *out ? mf_trender_charge(r, a.s->n) : MINFER_OK;
     }
     if (a.ptr == b.ptr) return MINFER_OK;
     if (mf_tis_seq(a) || mf_tis(a, MF_T_DICT)) return eq_nested(r, a, b, out);
@@ -146,7 +146,7 @@ static int cmp_strings(const mf_tstr *a, const mf_tstr *b)
 }
 
 /* The first items that differ decide, then the lengths. */
-static minfer_status order_lists(mf_render *r, mf_torder op, const mf_tlist *a, const mf_tlist *b, bool *out)
+static minfer_status order_lists(mf_trender *r, mf_torder op, const mf_tlist *a, const mf_tlist *b, bool *out)
 {
     for (size_t i = 0; i < a->n && i < b->n; i++) {
         bool same;
@@ -157,18 +157,18 @@ static minfer_status order_lists(mf_render *r, mf_torder op, const mf_tlist *a, 
     return MINFER_OK;
 }
 
-static minfer_status order_nested(mf_render *r, mf_torder op, mf_tval a, mf_tval b, bool *out)
+static minfer_status order_nested(mf_trender *r, mf_torder op, mf_tval a, mf_tval b, bool *out)
 {
-    minfer_status st = mf_render_enter(r);
+    minfer_status st = mf_trender_enter(r);
     if (st == MINFER_OK) st = order_lists(r, op, a.list, b.list, out);
-    mf_render_leave(r);
+    mf_trender_leave(r);
     return st;
 }
 
-minfer_status mf_tval_order(mf_render *r, mf_torder op, mf_tval a, mf_tval b, bool *out)
+minfer_status mf_tval_order(mf_trender *r, mf_torder op, mf_tval a, mf_tval b, bool *out)
 {
     static const char *const signs[] = {"<", ">", "<=", ">="};
-    MF_TRY(mf_render_step(r));
+    MF_TRY(mf_trender_step(r));
     if (mf_tis(a, MF_T_UNDEFINED)) return mf_tundefined_raise(r, a);
     if (mf_tis(b, MF_T_UNDEFINED)) return mf_tundefined_raise(r, b);
     if (mf_tis_number(a) && mf_tis_number(b)) {
@@ -179,11 +179,11 @@ minfer_status mf_tval_order(mf_render *r, mf_torder op, mf_tval a, mf_tval b, bo
     }
     if (a.type == b.type && mf_tis(a, MF_T_STR)) {
         *out = holds(op, cmp_strings(a.s, b.s));
-        return mf_render_charge(r, a.s->n < b.s->n ? a.s->n : b.s->n);
+        return mf_trender_charge(r, a.s->n < b.s->n ? a.s->n : b.s->n);
     }
     if (a.type == b.type && mf_tis_seq(a)) return order_nested(r, op, a, b, out);
-    return mf_render_raise(r, MF_TE_TYPE, "'%s' not supported between instances of '%s' and '%s'", signs[op],
-                           mf_tval_type_name(a), mf_tval_type_name(b));
+    return mf_trender_raise(r, MF_TE_TYPE, "'%s' not supported between instances of '%s' and '%s'", signs[op],
+                            mf_tval_type_name(a), mf_tval_type_name(b));
 }
 
 /* -- hash -- */
@@ -202,7 +202,7 @@ static uint64_t hash_number(mf_tval v)
     return mix(2, bits);
 }
 
-static minfer_status hash_items(mf_render *r, const mf_tlist *l, uint64_t *out)
+static minfer_status hash_items(mf_trender *r, const mf_tlist *l, uint64_t *out)
 {
     *out = l->n;
     for (size_t i = 0; i < l->n; i++) {
@@ -213,12 +213,12 @@ static minfer_status hash_items(mf_render *r, const mf_tlist *l, uint64_t *out)
     return MINFER_OK;
 }
 
-static minfer_status hash_tuple(mf_render *r, mf_tval v, uint64_t *out)
+static minfer_status hash_tuple(mf_trender *r, mf_tval v, uint64_t *out)
 {
-    MF_TRY(mf_render_step(r));
-    minfer_status st = mf_render_enter(r);
+    MF_TRY(mf_trender_step(r));
+    minfer_status st = mf_trender_enter(r);
     if (st == MINFER_OK) st = hash_items(r, v.list, out);
-    mf_render_leave(r);
+    mf_trender_leave(r);
     return st;
 }
 
@@ -235,20 +235,20 @@ bool mf_tval_hashable(mf_tval v)
     return true;
 }
 
-minfer_status mf_tval_hash(mf_render *r, mf_tval v, uint64_t *out)
+minfer_status mf_tval_hash(mf_trender *r, mf_tval v, uint64_t *out)
 {
     *out = v.type;
     if (mf_tis_number(v))
         *out = hash_number(v);
     else if (mf_tis(v, MF_T_STR)) {
         *out = mf_hash_bytes(v.s->p, v.s->n, 0);
-        return mf_render_charge(r, v.s->n);
+        return mf_trender_charge(r, v.s->n);
     } else if (mf_tis(v, MF_T_TUPLE))
         return hash_tuple(r, v, out);
     else if (mf_tis(v, MF_T_RANGE))
         *out = mix(3, (uint64_t)v.range->n);
     else if (unhashable(v))
-        return mf_render_raise(r, MF_TE_TYPE, "unhashable type: '%s'", mf_tval_type_name(v));
+        return mf_trender_raise(r, MF_TE_TYPE, "unhashable type: '%s'", mf_tval_type_name(v));
     else if (!mf_tis(v, MF_T_UNDEFINED) && !mf_tis(v, MF_T_NONE))
         *out = mix(4, (uint64_t)(uintptr_t)v.ptr);
     return MINFER_OK;
@@ -256,17 +256,17 @@ minfer_status mf_tval_hash(mf_render *r, mf_tval v, uint64_t *out)
 
 /* -- membership and length -- */
 
-static minfer_status contains_text(mf_render *r, const mf_tstr *box, mf_tval item, bool *out)
+static minfer_status contains_text(mf_trender *r, const mf_tstr *box, mf_tval item, bool *out)
 {
     if (mf_tis(item, MF_T_STR)) {
         *out = item.s->n == 0 || (box->n > 0 && memmem(box->p, box->n, item.s->p, item.s->n));
-        return mf_render_charge(r, box->n);
+        return mf_trender_charge(r, box->n);
     }
-    return mf_render_raise(r, MF_TE_TYPE, "'in <string>' requires string as left operand, not %s",
-                           mf_tval_type_name(item));
+    return mf_trender_raise(r, MF_TE_TYPE, "'in <string>' requires string as left operand, not %s",
+                            mf_tval_type_name(item));
 }
 
-static minfer_status contains_item(mf_render *r, mf_tval box, mf_tval item, bool *out)
+static minfer_status contains_item(mf_trender *r, mf_tval box, mf_tval item, bool *out)
 {
     mf_titer *it;
     mf_tval v;
@@ -280,7 +280,7 @@ static minfer_status contains_item(mf_render *r, mf_tval box, mf_tval item, bool
     return MINFER_OK;
 }
 
-minfer_status mf_tval_contains(mf_render *r, mf_tval box, mf_tval item, bool *out)
+minfer_status mf_tval_contains(mf_trender *r, mf_tval box, mf_tval item, bool *out)
 {
     mf_tentry *e;
     if (mf_tis(box, MF_T_STR)) return contains_text(r, box.s, item, out);
@@ -290,12 +290,12 @@ minfer_status mf_tval_contains(mf_render *r, mf_tval box, mf_tval item, bool *ou
         return MINFER_OK;
     }
     if (!mf_titer_possible(box) || mf_tis(box, MF_T_LOOP))
-        return mf_render_raise(r, MF_TE_TYPE, "argument of type '%s' is not iterable",
-                               mf_tval_type_name(box));
+        return mf_trender_raise(r, MF_TE_TYPE, "argument of type '%s' is not iterable",
+                                mf_tval_type_name(box));
     return contains_item(r, box, item, out);
 }
 
-minfer_status mf_tval_len(mf_render *r, mf_tval v, int64_t *n, bool *has)
+minfer_status mf_tval_len(mf_trender *r, mf_tval v, int64_t *n, bool *has)
 {
     *has = true;
     switch (v.type) {
@@ -312,27 +312,27 @@ minfer_status mf_tval_len(mf_render *r, mf_tval v, int64_t *n, bool *has)
     return MINFER_OK;
 }
 
-minfer_status mf_tval_need_len(mf_render *r, mf_tval v, int64_t *n)
+minfer_status mf_tval_need_len(mf_trender *r, mf_tval v, int64_t *n)
 {
     bool has;
     MF_TRY(mf_tval_len(r, v, n, &has));
     if (has) return MINFER_OK;
-    return mf_render_raise(r, MF_TE_TYPE, "object of type '%s' has no len()", mf_tval_type_name(v));
+    return mf_trender_raise(r, MF_TE_TYPE, "object of type '%s' has no len()", mf_tval_type_name(v));
 }
 
-minfer_status mf_tval_need_int(mf_render *r, mf_tval v, int64_t *out)
+minfer_status mf_tval_need_int(mf_trender *r, mf_tval v, int64_t *out)
 {
     if (!mf_tis_int(v))
-        return mf_render_raise(r, MF_TE_TYPE, "'%s' object cannot be interpreted as an integer",
-                               mf_tval_type_name(v));
+        return mf_trender_raise(r, MF_TE_TYPE, "'%s' object cannot be interpreted as an integer",
+                                mf_tval_type_name(v));
     *out = mf_tas_int(v);
     return MINFER_OK;
 }
 
-minfer_status mf_tval_need_str(mf_render *r, mf_tval v, const mf_tstr **out)
+minfer_status mf_tval_need_str(mf_trender *r, mf_tval v, const mf_tstr **out)
 {
     if (!mf_tis(v, MF_T_STR))
-        return mf_render_raise(r, MF_TE_TYPE, "expected a str, got '%s'", mf_tval_type_name(v));
+        return mf_trender_raise(r, MF_TE_TYPE, "expected a str, got '%s'", mf_tval_type_name(v));
     *out = v.s;
     return MINFER_OK;
 }

@@ -11,7 +11,7 @@ typedef struct mf_topen { /* a block that waits for its end tag, for messages */
 } mf_topen;
 
 typedef struct mf_tparser {
-    mf_render *r;       /* memory, nesting limit, error */
+    mf_trender *r;      /* memory, nesting limit, error */
     const mf_ttoken *t; /* the current token */
     size_t loops;       /* for loops around that break and continue could mean */
     const mf_topen *open;
@@ -32,24 +32,24 @@ typedef struct mf_ttuple {
 } mf_ttuple;
 
 /* The nodes of a whole template, a BLOCK. */
-minfer_status mf_parse(mf_render *r, const mf_ttoken *tokens, mf_tnode **out);
+minfer_status mf_tparse_all(mf_trender *r, const mf_ttoken *tokens, mf_tnode **out);
 
 /* For the two halves of the parser (parse_expr.c, parse_stmt.c). */
-minfer_status mf_parse_node(mf_tparser *p, mf_tkind kind, const mf_ttoken *at, mf_tnode *const *kids,
-                            size_t n, mf_tnode **out);
-minfer_status mf_parse_push(mf_tparser *p, mf_tkids *kids, mf_tnode *kid);
-minfer_status mf_parse_fail(mf_tparser *p, const mf_ttoken *at, const char *fmt, ...)
+minfer_status mf_tparse_node(mf_tparser *p, mf_tkind kind, const mf_ttoken *at, mf_tnode *const *kids,
+                             size_t n, mf_tnode **out);
+minfer_status mf_tparse_push(mf_tparser *p, mf_tkids *kids, mf_tnode *kid);
+minfer_status mf_tparse_fail(mf_tparser *p, const mf_ttoken *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-bool mf_parse_is_name(const mf_ttoken *t, const char *name);
-bool mf_parse_skip(mf_tparser *p, mf_ttok type);
-bool mf_parse_skip_name(mf_tparser *p, const char *name);
-minfer_status mf_parse_expect(mf_tparser *p, mf_ttok type, const mf_ttoken **out);
+bool mf_tparse_is_name(const mf_ttoken *t, const char *name);
+bool mf_tparse_skip(mf_tparser *p, mf_ttok type);
+bool mf_tparse_skip_name(mf_tparser *p, const char *name);
+minfer_status mf_tparse_expect(mf_tparser *p, mf_ttok type, const mf_ttoken **out);
 /* The token as a message shows it: a name by its text, others by their kind. */
-const char *mf_parse_describe(const mf_ttoken *t, char *out, size_t size);
+const char *mf_tparse_describe(const mf_ttoken *t, char *out, size_t size);
 
-minfer_status mf_parse_expression(mf_tparser *p, mf_tnode **out);
-minfer_status mf_parse_tuple(mf_tparser *p, const mf_ttuple *how, mf_tnode **out);
+minfer_status mf_tparse_expression(mf_tparser *p, mf_tnode **out);
+minfer_status mf_tparse_tuple(mf_tparser *p, const mf_ttuple *how, mf_tnode **out);
 /* |name(args)|name...: applied to input (CAPTURED for blocks). first: the leading | is not there. */
-minfer_status mf_parse_filters(mf_tparser *p, mf_tnode *input, bool first, mf_tnode **out);
+minfer_status mf_tparse_filters(mf_tparser *p, mf_tnode *input, bool first, mf_tnode **out);
 
 #endif

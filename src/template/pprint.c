@@ -7,7 +7,7 @@
 enum { WIDTH = 80 };
 
 typedef struct printer {
-    mf_render *r;
+    mf_trender *r;
     mf_tsb *out;
 } printer;
 
@@ -15,9 +15,9 @@ static minfer_status put_value(printer *p, mf_tval v, int64_t indent, int64_t al
 
 /* -- dictionaries in the order of their keys, all the way down -- */
 
-static minfer_status sorted(mf_render *r, mf_tval v, mf_tval *out);
+static minfer_status sorted(mf_trender *r, mf_tval v, mf_tval *out);
 
-static minfer_status sorted_items(mf_render *r, mf_tval v, mf_tval *out)
+static minfer_status sorted_items(mf_trender *r, mf_tval v, mf_tval *out)
 {
     *out = v;
     MF_TRY(mf_tlist_copy(r, v.list, 0, v.list->n, &out->list));
@@ -25,10 +25,10 @@ static minfer_status sorted_items(mf_render *r, mf_tval v, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status sorted_entries(mf_render *r, mf_tval v, mf_tval *out)
+static minfer_status sorted_entries(mf_trender *r, mf_tval v, mf_tval *out)
 {
     mf_tlist *pairs;
-    MF_TRY(mf_sort_entries(r, v.dict, &pairs));
+    MF_TRY(mf_tsort_entries(r, v.dict, &pairs));
     *out = v;
     MF_TRY(mf_tdict_new(r, &out->dict));
     for (size_t i = 0; i < pairs->n; i++) {
@@ -39,13 +39,13 @@ static minfer_status sorted_entries(mf_render *r, mf_tval v, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status sorted(mf_render *r, mf_tval v, mf_tval *out)
+static minfer_status sorted(mf_trender *r, mf_tval v, mf_tval *out)
 {
     *out = v;
     if (!mf_tis_seq(v) && !mf_tis(v, MF_T_DICT)) return MINFER_OK;
-    minfer_status st = mf_render_enter(r);
+    minfer_status st = mf_trender_enter(r);
     if (st == MINFER_OK) st = mf_tis(v, MF_T_DICT) ? sorted_entries(r, v, out) : sorted_items(r, v, out);
-    mf_render_leave(r);
+    mf_trender_leave(r);
     return st;
 }
 
@@ -109,8 +109,8 @@ static size_t word_end(const mf_tstr *s, size_t i)
 {
     uint32_t cp;
     size_t k;
-    for (; i < s->n && (k = mf_uc_at(s->p + i, &cp), !mf_uc_is_space(cp)); i += k) continue;
-    for (; i < s->n && (k = mf_uc_at(s->p + i, &cp), mf_uc_is_space(cp)); i += k) continue;
+    for (; i < s->n && (k = mf_tuc_at(s->p + i, &cp), !mf_tuc_is_space(cp)); i += k) continue;
+    for (; i < s->n && (k = mf_tuc_at(s->p + i, &cp), mf_tuc_is_space(cp)); i += k) continue;
     return i;
 }
 
@@ -136,7 +136,7 @@ static minfer_status break_string(printer *p, const mf_tstr *s, int64_t width, i
 {
     mf_tlist *lines;
     MF_TRY(mf_tlist_new(p->r, 0, &lines));
-    MF_TRY(mf_text_splitlines(p->r, s, true, lines));
+    MF_TRY(mf_ttext_splitlines(p->r, s, true, lines));
     for (size_t i = 0; i < lines->n; i++) {
         mf_tval whole;
         int64_t spare = i + 1 == lines->n ? allowance : 0;
@@ -178,13 +178,13 @@ static minfer_status put_value(printer *p, mf_tval v, int64_t indent, int64_t al
     MF_TRY(repr_of(p, v, &whole));
     if (!breakable || (int64_t)whole.s->chars <= WIDTH - indent - allowance)
         return mf_tsb_put(p->r, p->out, whole.s->p, whole.s->n);
-    minfer_status st = mf_render_enter(p->r);
+    minfer_status st = mf_trender_enter(p->r);
     if (st == MINFER_OK) st = put_broken(p, v, indent, allowance, level + 1);
-    mf_render_leave(p->r);
+    mf_trender_leave(p->r);
     return st;
 }
 
-minfer_status mf_tval_pprint(mf_render *r, mf_tsb *out, mf_tval v)
+minfer_status mf_tval_pprint(mf_trender *r, mf_tsb *out, mf_tval v)
 {
     MF_TRY(sorted(r, v, &v));
     return put_value(&(printer){r, out}, v, 0, 0, 0);

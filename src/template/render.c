@@ -31,7 +31,7 @@ static bool over_limit(const mf_arena *a, size_t n)
            (a->limit && total > a->limit);
 }
 
-void *mf_render_alloc(mf_render *r, size_t count, size_t size)
+void *mf_trender_alloc(mf_trender *r, size_t count, size_t size)
 {
     size_t n;
     void *p = NULL;
@@ -42,7 +42,7 @@ void *mf_render_alloc(mf_render *r, size_t count, size_t size)
     return p;
 }
 
-minfer_status mf_render_step(mf_render *r)
+minfer_status mf_trender_step(mf_trender *r)
 {
     if (r->steps < r->max_steps) {
         r->steps++;
@@ -51,17 +51,17 @@ minfer_status mf_render_step(mf_render *r)
     return mf_fail(r->err, MINFER_ERR_LIMIT, "the template takes more than %zu steps", r->max_steps);
 }
 
-minfer_status mf_render_charge(mf_render *r, size_t bytes)
+minfer_status mf_trender_charge(mf_trender *r, size_t bytes)
 {
     size_t n = bytes / STEP_BYTES;
     if (n >= r->max_steps - r->steps)
         r->steps = r->max_steps;
     else
         r->steps += n;
-    return mf_render_step(r);
+    return mf_trender_step(r);
 }
 
-minfer_status mf_render_enter(mf_render *r)
+minfer_status mf_trender_enter(mf_trender *r)
 {
     if (r->depth++ < r->max_depth) return MINFER_OK;
     return mf_fail(r->err, MINFER_ERR_LIMIT, "the template nests deeper than %zu levels", r->max_depth);
@@ -75,7 +75,7 @@ static void cut(char *s, size_t n)
     s[n - mf_utf8_incomplete_tail(s, n)] = 0;
 }
 
-minfer_status mf_render_raise(mf_render *r, mf_texc exc, const char *fmt, ...)
+minfer_status mf_trender_raise(mf_trender *r, mf_texc exc, const char *fmt, ...)
 {
     char text[sizeof r->err->message];
     va_list ap;
@@ -90,14 +90,14 @@ minfer_status mf_render_raise(mf_render *r, mf_texc exc, const char *fmt, ...)
     return mf_fail(r->err, MINFER_ERR_FORMAT, "%s: %s", exc_names[exc], text);
 }
 
-minfer_status mf_render_locate(mf_render *r, minfer_status st, uint32_t line, uint32_t column)
+minfer_status mf_trender_locate(mf_trender *r, minfer_status st, uint32_t line, uint32_t column)
 {
     if (st == MINFER_OK || r->located) return st;
     r->located = true;
     return mf_fail_prefix(r->err, st, "line %u, column %u", line, column);
 }
 
-minfer_status mf_render_write(mf_render *r, const char *p, size_t n)
+minfer_status mf_trender_write(mf_trender *r, const char *p, size_t n)
 {
     if (r->capture) return mf_tsb_put(r, r->capture, p, n);
     if (n > r->max_output - r->written)
@@ -107,53 +107,53 @@ minfer_status mf_render_write(mf_render *r, const char *p, size_t n)
     return MINFER_OK;
 }
 
-static minfer_status reserve(mf_render *r, mf_tsb *b, size_t more)
+static minfer_status reserve(mf_trender *r, mf_tsb *b, size_t more)
 {
     size_t need, cap = b->cap ? b->cap : 64;
     if (!mf_add_ok(b->n, more, &need)) need = SIZE_MAX;
     if (need <= b->cap) return MINFER_OK;
     while (cap < need)
         if (!mf_mul_ok(cap, 2, &cap)) cap = SIZE_MAX;
-    char *p = mf_render_alloc(r, cap, 1);
-    if (!p) return mf_render_failed(r);
+    char *p = mf_trender_alloc(r, cap, 1);
+    if (!p) return mf_trender_failed(r);
     if (b->n) memcpy(p, b->p, b->n);
     b->p = p;
     b->cap = cap;
     return MINFER_OK;
 }
 
-minfer_status mf_tsb_put(mf_render *r, mf_tsb *b, const char *p, size_t n)
+minfer_status mf_tsb_put(mf_trender *r, mf_tsb *b, const char *p, size_t n)
 {
-    MF_TRY(mf_render_charge(r, n));
+    MF_TRY(mf_trender_charge(r, n));
     MF_TRY(reserve(r, b, n));
     if (n) memcpy(b->p + b->n, p, n);
     b->n += n;
     return MINFER_OK;
 }
 
-minfer_status mf_tsb_char(mf_render *r, mf_tsb *b, char c)
+minfer_status mf_tsb_char(mf_trender *r, mf_tsb *b, char c)
 {
     MF_TRY(reserve(r, b, 1));
     b->p[b->n++] = c;
     return MINFER_OK;
 }
 
-minfer_status mf_tsb_text(mf_render *r, mf_tsb *b, const char *text)
+minfer_status mf_tsb_text(mf_trender *r, mf_tsb *b, const char *text)
 {
     return mf_tsb_put(r, b, text, strlen(text));
 }
 
-minfer_status mf_tsb_fill(mf_render *r, mf_tsb *b, const char *p, size_t n, size_t times)
+minfer_status mf_tsb_fill(mf_trender *r, mf_tsb *b, const char *p, size_t n, size_t times)
 {
     size_t total;
     if (!mf_mul_ok(n, times, &total)) total = SIZE_MAX;
-    MF_TRY(mf_render_charge(r, total));
+    MF_TRY(mf_trender_charge(r, total));
     MF_TRY(reserve(r, b, total));
     for (; n && times > 0; times--, b->n += n) memcpy(b->p + b->n, p, n);
     return MINFER_OK;
 }
 
-minfer_status mf_tsb_printf(mf_render *r, mf_tsb *b, const char *fmt, ...)
+minfer_status mf_tsb_printf(mf_trender *r, mf_tsb *b, const char *fmt, ...)
 {
     char text[PRINTF_BYTES + 1];
     va_list ap;
@@ -163,7 +163,7 @@ minfer_status mf_tsb_printf(mf_render *r, mf_tsb *b, const char *fmt, ...)
     return mf_tsb_put(r, b, text, n < 0 ? 0 : n > PRINTF_BYTES ? PRINTF_BYTES : (size_t)n);
 }
 
-minfer_status mf_tsb_codepoint(mf_render *r, mf_tsb *b, uint32_t cp)
+minfer_status mf_tsb_codepoint(mf_trender *r, mf_tsb *b, uint32_t cp)
 {
     char c[4];
     return mf_tsb_put(r, b, c, mf_utf8_encode(cp, c));

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-typedef struct mf_render mf_render;
+typedef struct mf_trender mf_trender;
 
 /* Classes of errors, named as Jinja and Python name them. */
 typedef enum mf_texc {
@@ -32,7 +32,7 @@ typedef struct mf_tsb {
     size_t n, cap; /* bytes */
 } mf_tsb;
 
-struct mf_render {
+struct mf_trender {
     mf_arena arena;
     size_t steps, max_steps;
     size_t depth, max_depth;
@@ -46,39 +46,39 @@ struct mf_render {
 };
 
 /* Zeroed memory of the rendering; NULL with r->err set when memory or its limit is exhausted. */
-void *mf_render_alloc(mf_render *r, size_t count, size_t size);
-#define MF_RENDER_NEW(r, type) ((type *)mf_render_alloc((r), 1, sizeof(type)))
-/* The status mf_render_alloc left in r->err. */
-static inline minfer_status mf_render_failed(const mf_render *r)
+void *mf_trender_alloc(mf_trender *r, size_t count, size_t size);
+#define MF_RENDER_NEW(r, type) ((type *)mf_trender_alloc((r), 1, sizeof(type)))
+/* The status mf_trender_alloc left in r->err. */
+static inline minfer_status mf_trender_failed(const mf_trender *r)
 {
     return r->err->code;
 }
 
 /* Counts work against the limit: one step, or the time to look at so many bytes. */
-minfer_status mf_render_step(mf_render *r);
-minfer_status mf_render_charge(mf_render *r, size_t bytes);
+minfer_status mf_trender_step(mf_trender *r);
+minfer_status mf_trender_charge(mf_trender *r, size_t bytes);
 
 /* Around everything that nests; _leave also after an error. */
-minfer_status mf_render_enter(mf_render *r);
-static inline void mf_render_leave(mf_render *r)
+minfer_status mf_trender_enter(mf_trender *r);
+static inline void mf_trender_leave(mf_trender *r)
 {
     r->depth--;
 }
 
-minfer_status mf_render_raise(mf_render *r, mf_texc exc, const char *fmt, ...)
+minfer_status mf_trender_raise(mf_trender *r, mf_texc exc, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Puts the place in front of the message, once. */
-minfer_status mf_render_locate(mf_render *r, minfer_status st, uint32_t line, uint32_t column);
+minfer_status mf_trender_locate(mf_trender *r, minfer_status st, uint32_t line, uint32_t column);
 
 /* Appends to the output, or to the text being captured. */
-minfer_status mf_render_write(mf_render *r, const char *p, size_t n);
+minfer_status mf_trender_write(mf_trender *r, const char *p, size_t n);
 
-minfer_status mf_tsb_put(mf_render *r, mf_tsb *b, const char *p, size_t n);
-minfer_status mf_tsb_char(mf_render *r, mf_tsb *b, char c);
-minfer_status mf_tsb_text(mf_render *r, mf_tsb *b, const char *text);
-minfer_status mf_tsb_fill(mf_render *r, mf_tsb *b, const char *p, size_t n, size_t times);
-minfer_status mf_tsb_printf(mf_render *r, mf_tsb *b, const char *fmt, ...) /* at most 120 bytes */
+minfer_status mf_tsb_put(mf_trender *r, mf_tsb *b, const char *p, size_t n);
+minfer_status mf_tsb_char(mf_trender *r, mf_tsb *b, char c);
+minfer_status mf_tsb_text(mf_trender *r, mf_tsb *b, const char *text);
+minfer_status mf_tsb_fill(mf_trender *r, mf_tsb *b, const char *p, size_t n, size_t times);
+minfer_status mf_tsb_printf(mf_trender *r, mf_tsb *b, const char *fmt, ...) /* at most 120 bytes */
     __attribute__((format(printf, 3, 4)));
-minfer_status mf_tsb_codepoint(mf_render *r, mf_tsb *b, uint32_t cp);
+minfer_status mf_tsb_codepoint(mf_trender *r, mf_tsb *b, uint32_t cp);
 
 #endif

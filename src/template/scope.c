@@ -25,28 +25,28 @@ typedef struct scope {
 } scope;
 
 typedef struct resolver {
-    mf_render *r;
+    mf_trender *r;
     size_t loops; /* for loops around */
 } resolver;
 
 /* -- symbols -- */
 
-static minfer_status find(mf_render *r, const symbols *s, const mf_tstr *name, size_t *slot)
+static minfer_status find(mf_trender *r, const symbols *s, const mf_tstr *name, size_t *slot)
 {
-    MF_TRY(mf_render_charge(r, s->n * 8));
+    MF_TRY(mf_trender_charge(r, s->n * 8));
     for (*slot = 0; *slot < s->n; ++*slot)
         if (mf_tstr_same(s->v[*slot].name, name)) break;
     return MINFER_OK;
 }
 
-static minfer_status add(mf_render *r, symbols *s, const mf_tstr *name, size_t *slot)
+static minfer_status add(mf_trender *r, symbols *s, const mf_tstr *name, size_t *slot)
 {
     MF_TRY(find(r, s, name, slot));
     if (*slot < s->n) return MINFER_OK;
     if (s->n == s->cap) {
         size_t cap = s->cap ? s->cap * 2 : 8;
-        symbol *v = mf_render_alloc(r, cap, sizeof *v);
-        if (!v) return mf_render_failed(r);
+        symbol *v = mf_trender_alloc(r, cap, sizeof *v);
+        if (!v) return mf_trender_failed(r);
         if (s->n) memcpy(v, s->v, s->n * sizeof *v);
         s->v = v;
         s->cap = cap;
@@ -56,7 +56,7 @@ static minfer_status add(mf_render *r, symbols *s, const mf_tstr *name, size_t *
 }
 
 /* The variable a name means in a scope; *found is false when no scope around knows it. */
-static minfer_status find_var(mf_render *r, const scope *s, const mf_tstr *name, mf_tvar *out, bool *found)
+static minfer_status find_var(mf_trender *r, const scope *s, const mf_tstr *name, mf_tvar *out, bool *found)
 {
     size_t slot;
     *out = (mf_tvar){.name = name};
@@ -70,7 +70,7 @@ static minfer_status find_var(mf_render *r, const scope *s, const mf_tstr *name,
     return MINFER_OK;
 }
 
-static minfer_status find_outer(mf_render *r, const scope *s, const mf_tstr *name, mf_tvar *out, bool *found)
+static minfer_status find_outer(mf_trender *r, const scope *s, const mf_tstr *name, mf_tvar *out, bool *found)
 {
     MF_TRY(find_var(r, s->outer, name, out, found));
     out->hops++;
@@ -82,7 +82,7 @@ static mf_tinit from_context(const mf_tstr *name)
     return (mf_tinit){MF_LOAD_CONTEXT, {.name = name}};
 }
 
-static minfer_status load(mf_render *r, scope *s, const mf_tstr *name)
+static minfer_status load(mf_trender *r, scope *s, const mf_tstr *name)
 {
     mf_tvar var;
     bool found;
@@ -95,7 +95,7 @@ static minfer_status load(mf_render *r, scope *s, const mf_tstr *name)
     return MINFER_OK;
 }
 
-static minfer_status store(mf_render *r, scope *s, const mf_tstr *name)
+static minfer_status store(mf_trender *r, scope *s, const mf_tstr *name)
 {
     mf_tvar outer;
     bool found;
@@ -109,7 +109,7 @@ static minfer_status store(mf_render *r, scope *s, const mf_tstr *name)
     return MINFER_OK;
 }
 
-static minfer_status declare(mf_render *r, scope *s, const mf_tstr *name, uint32_t *out)
+static minfer_status declare(mf_trender *r, scope *s, const mf_tstr *name, uint32_t *out)
 {
     size_t slot;
     MF_TRY(add(r, &s->now, name, &slot));
@@ -120,26 +120,26 @@ static minfer_status declare(mf_render *r, scope *s, const mf_tstr *name, uint32
 
 /* -- first pass: the names of one scope -- */
 
-static minfer_status analyze(mf_render *r, scope *s, const mf_tnode *node);
+static minfer_status analyze(mf_trender *r, scope *s, const mf_tnode *node);
 
-static minfer_status analyze_kids(mf_render *r, scope *s, const mf_tnode *node, uint32_t from, uint32_t to)
+static minfer_status analyze_kids(mf_trender *r, scope *s, const mf_tnode *node, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) MF_TRY(analyze(r, s, node->kid[i]));
     return MINFER_OK;
 }
 
-static minfer_status copy_symbols(mf_render *r, const symbols *from, symbols *to)
+static minfer_status copy_symbols(mf_trender *r, const symbols *from, symbols *to)
 {
-    MF_TRY(mf_render_charge(r, from->n * sizeof *from->v));
-    *to = (symbols){mf_render_alloc(r, from->n, sizeof *to->v), from->n, from->n};
-    if (!to->v) return mf_render_failed(r);
+    MF_TRY(mf_trender_charge(r, from->n * sizeof *from->v));
+    *to = (symbols){mf_trender_alloc(r, from->n, sizeof *to->v), from->n, from->n};
+    if (!to->v) return mf_trender_failed(r);
     if (from->n) memcpy(to->v, from->v, from->n * sizeof *to->v);
     return MINFER_OK;
 }
 
 /* One branch, as if the others were not there; what it saw is left in s, *before is put back by the caller.
  */
-static minfer_status analyze_branch(mf_render *r, scope *s, const symbols *before, const mf_tnode *node,
+static minfer_status analyze_branch(mf_trender *r, scope *s, const symbols *before, const mf_tnode *node,
                                     uint32_t from, uint32_t to, symbols *merged)
 {
     MF_TRY(copy_symbols(r, before, &s->now));
@@ -155,7 +155,7 @@ static minfer_status analyze_branch(mf_render *r, scope *s, const symbols *befor
 }
 
 /* What only some branch assigns keeps its outer value in the others. */
-static minfer_status settle_branches(mf_render *r, scope *s, const symbols *before)
+static minfer_status settle_branches(mf_trender *r, scope *s, const symbols *before)
 {
     for (size_t i = 0; i < s->now.n; i++) {
         symbol *sym = &s->now.v[i];
@@ -170,7 +170,7 @@ static minfer_status settle_branches(mf_render *r, scope *s, const symbols *befo
 
 /* if: the first condition belongs to the scope, each body, and all further conditions with theirs, to a
  * branch. */
-static minfer_status analyze_if(mf_render *r, scope *s, const mf_tnode *node)
+static minfer_status analyze_if(mf_trender *r, scope *s, const mf_tnode *node)
 {
     MF_TRY(analyze(r, s, node->kid[0]));
     symbols before = s->now, merged;
@@ -183,7 +183,7 @@ static minfer_status analyze_if(mf_render *r, scope *s, const mf_tnode *node)
     return settle_branches(r, s, &before);
 }
 
-static minfer_status analyze_name(mf_render *r, scope *s, const mf_tnode *node)
+static minfer_status analyze_name(mf_trender *r, scope *s, const mf_tnode *node)
 {
     switch (node->op) {
     case MF_CTX_STORE: return store(r, s, node->var.name);
@@ -193,10 +193,10 @@ static minfer_status analyze_name(mf_render *r, scope *s, const mf_tnode *node)
 }
 
 /* Of inner scopes only what is evaluated outside of them counts. */
-static minfer_status analyze(mf_render *r, scope *s, const mf_tnode *node)
+static minfer_status analyze(mf_trender *r, scope *s, const mf_tnode *node)
 {
     if (!node) return MINFER_OK;
-    MF_TRY(mf_render_step(r));
+    MF_TRY(mf_trender_step(r));
     switch (node->kind) {
     case MF_N_NAME: return analyze_name(r, s, node);
     case MF_N_NSREF: return load(r, s, node->var.name);
@@ -245,19 +245,19 @@ static minfer_status resolve_kids(resolver *c, scope *s, mf_tnode *node, uint32_
     return MINFER_OK;
 }
 
-static minfer_status finish(mf_render *r, const scope *s, mf_tscope *out)
+static minfer_status finish(mf_trender *r, const scope *s, mf_tscope *out)
 {
     out->n = (uint32_t)s->now.n;
-    out->init = mf_render_alloc(r, s->now.n, sizeof *out->init);
-    if (!out->init) return mf_render_failed(r);
+    out->init = mf_trender_alloc(r, s->now.n, sizeof *out->init);
+    if (!out->init) return mf_trender_failed(r);
     for (size_t i = 0; i < s->now.n; i++) out->init[i] = s->now.v[i].init;
     return MINFER_OK;
 }
 
 static minfer_status assigned_loop(resolver *c, const mf_tnode *at)
 {
-    return mf_syntax_error(c->r, at->line, at->column,
-                           "can't assign to the special variable 'loop' inside a loop");
+    return mf_tsyntax_error(c->r, at->line, at->column,
+                            "can't assign to the special variable 'loop' inside a loop");
 }
 
 static minfer_status resolve_name(resolver *c, scope *s, mf_tnode *node)
@@ -323,8 +323,8 @@ static minfer_status resolve_macro(resolver *c, scope *outer, mf_tnode *node)
     for (uint32_t i = 0; i < m->nparams; i++) {
         if (!mf_tstr_same(node->kid[i]->var.name, &caller)) continue;
         if (i + m->ndefaults < m->nparams && body_uses(node->kid[body], "caller"))
-            return mf_syntax_error(c->r, node->line, node->column,
-                                   "the special argument 'caller' must be omitted or be given a default");
+            return mf_tsyntax_error(c->r, node->line, node->column,
+                                    "the special argument 'caller' must be omitted or be given a default");
     }
     MF_TRY(declare_special(c, &s, node->kid[body], &caller, &m->caller));
     MF_TRY(declare_special(c, &s, node->kid[body], &kwargs, &m->kwargs));
@@ -347,8 +347,8 @@ static minfer_status resolve_inner(resolver *c, scope *outer, mf_tnode *node, co
 
 static minfer_status resolve_with(resolver *c, scope *outer, mf_tnode *node, bool soft)
 {
-    uint32_t targets = node->n / 2, *kids = mf_render_alloc(c->r, targets + 1, sizeof *kids);
-    if (!kids) return mf_render_failed(c->r);
+    uint32_t targets = node->n / 2, *kids = mf_trender_alloc(c->r, targets + 1, sizeof *kids);
+    if (!kids) return mf_trender_failed(c->r);
     MF_TRY(resolve_kids(c, outer, node, targets, node->n - 1, soft));
     for (uint32_t i = 0; i < targets; i++) kids[i] = i;
     kids[targets] = node->n - 1;
@@ -359,9 +359,9 @@ static minfer_status check_known(resolver *c, const mf_tnode *node, bool soft)
 {
     const mf_tstr *name = node->args->name;
     if (node->args->def || soft) return MINFER_OK;
-    return mf_syntax_error(c->r, node->line, node->column, "No %s named '%.*s'.",
-                           node->kind == MF_N_FILTER ? "filter" : "test", name->n > 100 ? 100 : (int)name->n,
-                           name->p);
+    return mf_tsyntax_error(c->r, node->line, node->column, "No %s named '%.*s'.",
+                            node->kind == MF_N_FILTER ? "filter" : "test", name->n > 100 ? 100 : (int)name->n,
+                            name->p);
 }
 
 static minfer_status resolve_setblock(resolver *c, scope *s, mf_tnode *node)
@@ -374,7 +374,7 @@ static minfer_status resolve(resolver *c, scope *s, mf_tnode *node, bool soft)
 {
     bool found;
     if (!node) return MINFER_OK;
-    MF_TRY(mf_render_step(c->r));
+    MF_TRY(mf_trender_step(c->r));
     switch (node->kind) {
     case MF_N_NAME:
     case MF_N_NSREF: return resolve_name(c, s, node);
@@ -398,7 +398,7 @@ static minfer_status resolve(resolver *c, scope *s, mf_tnode *node, bool soft)
     return resolve_kids(c, s, node, 0, node->n, soft);
 }
 
-minfer_status mf_resolve_scopes(mf_render *r, mf_tnode *root, mf_tscope *out)
+minfer_status mf_tresolve_scopes(mf_trender *r, mf_tnode *root, mf_tscope *out)
 {
     scope s = {0};
     resolver c = {.r = r};

@@ -8,6 +8,6 @@
 /* Fills the vars and scopes of all nodes under root and the scope of the template itself; refuses unknown
  * filters and tests (except where an if could keep them from running) and assignments to `loop` inside loops.
  */
-minfer_status mf_resolve_scopes(mf_render *r, mf_tnode *root, mf_tscope *scope);
+minfer_status mf_tresolve_scopes(mf_trender *r, mf_tnode *root, mf_tscope *scope);
 
 #endif

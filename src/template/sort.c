@@ -7,7 +7,7 @@ typedef struct pair {
 } pair;
 
 /* Merges a[0..na) and b[0..nb) into out; equal keys keep their order. */
-static minfer_status merge(mf_render *r, const pair *a, size_t na, const pair *b, size_t nb, bool reverse,
+static minfer_status merge(mf_trender *r, const pair *a, size_t na, const pair *b, size_t nb, bool reverse,
                            pair *out)
 {
     size_t i = 0, k = 0;
@@ -28,20 +28,20 @@ static size_t least(size_t a, size_t b)
 }
 
 /* One pass: runs of `width` become runs of twice that. */
-static minfer_status pass(mf_render *r, const pair *from, pair *to, size_t n, size_t width, bool reverse)
+static minfer_status pass(mf_trender *r, const pair *from, pair *to, size_t n, size_t width, bool reverse)
 {
     for (size_t i = 0; i < n; i += 2 * width) {
         size_t mid = least(i + width, n), end = least(i + 2 * width, n);
         MF_TRY(merge(r, from + i, mid - i, from + mid, end - mid, reverse, to + i));
     }
-    return mf_render_charge(r, n * sizeof *from);
+    return mf_trender_charge(r, n * sizeof *from);
 }
 
-minfer_status mf_sort(mf_render *r, mf_tlist *items, mf_tlist *keys, bool reverse)
+minfer_status mf_tsort(mf_trender *r, mf_tlist *items, mf_tlist *keys, bool reverse)
 {
     size_t n = items->n;
-    pair *a = mf_render_alloc(r, n, sizeof *a), *b = a ? mf_render_alloc(r, n, sizeof *b) : NULL;
-    if (!b) return mf_render_failed(r);
+    pair *a = mf_trender_alloc(r, n, sizeof *a), *b = a ? mf_trender_alloc(r, n, sizeof *b) : NULL;
+    if (!b) return mf_trender_failed(r);
     for (size_t i = 0; i < n; i++) a[i] = (pair){keys->v[i], items->v[i]};
     for (size_t width = 1; width < n; width *= 2) {
         MF_TRY(pass(r, a, b, n, width, reverse));
@@ -56,7 +56,7 @@ minfer_status mf_sort(mf_render *r, mf_tlist *items, mf_tlist *keys, bool revers
     return MINFER_OK;
 }
 
-minfer_status mf_sort_entries(mf_render *r, const mf_tdict *d, mf_tlist **out)
+minfer_status mf_tsort_entries(mf_trender *r, const mf_tdict *d, mf_tlist **out)
 {
     mf_tlist *keys;
     size_t i = 0;
@@ -68,5 +68,5 @@ minfer_status mf_sort_entries(mf_render *r, const mf_tdict *d, mf_tlist **out)
         MF_TRY(mf_tlist_push(r, *out, item));
         MF_TRY(mf_tlist_push(r, keys, e->key));
     }
-    return mf_sort(r, *out, keys, false);
+    return mf_tsort(r, *out, keys, false);
 }

@@ -5,8 +5,8 @@
 #include "template/value.h"
 
 /* Sorts items by keys (of the same length, sorted along with them). */
-minfer_status mf_sort(mf_render *r, mf_tlist *items, mf_tlist *keys, bool reverse);
+minfer_status mf_tsort(mf_trender *r, mf_tlist *items, mf_tlist *keys, bool reverse);
 /* The entries of a dictionary as tuples, in the order of their keys. */
-minfer_status mf_sort_entries(mf_render *r, const mf_tdict *d, mf_tlist **out);
+minfer_status mf_tsort_entries(mf_trender *r, const mf_tdict *d, mf_tlist **out);
 
 #endif

@@ -11,7 +11,7 @@ static const char *const months[] = {"January", "February", "March",     "April"
                                      "July",    "August",   "September", "October", "November", "December"};
 
 typedef struct moment {
-    mf_render *r;
+    mf_trender *r;
     mf_tsb out;
     struct tm tm;
     int64_t seconds;
@@ -174,13 +174,13 @@ static minfer_status expand(moment *c, const char *format, size_t n)
     return st;
 }
 
-minfer_status mf_strftime(mf_render *r, const mf_tstr *format, int64_t seconds, mf_tval *out)
+minfer_status mf_tstrftime(mf_trender *r, const mf_tstr *format, int64_t seconds, mf_tval *out)
 {
     moment c = {.r = r, .seconds = seconds};
     time_t t = (time_t)seconds;
     if (!gmtime_r(&t, &c.tm) || c.tm.tm_year < -1899 || c.tm.tm_year > 8099)
-        return mf_render_raise(r, MF_TE_VALUE, "the time %lld is out of range", (long long)seconds);
-    MF_TRY(mf_render_charge(r, format->n));
+        return mf_trender_raise(r, MF_TE_VALUE, "the time %lld is out of range", (long long)seconds);
+    MF_TRY(mf_trender_charge(r, format->n));
     MF_TRY(expand(&c, format->p, format->n));
     return mf_tstr_wrap(r, c.out.p, c.out.n, out);
 }

@@ -6,27 +6,27 @@
 
 #include <string.h>
 
-minfer_status mf_text_find(mf_render *r, const mf_tstr *s, const mf_tstr *what, size_t from, size_t to,
-                           size_t *out)
+minfer_status mf_ttext_find(mf_trender *r, const mf_tstr *s, const mf_tstr *what, size_t from, size_t to,
+                            size_t *out)
 {
     *out = MF_NOT_FOUND;
     if (from > to || to - from < what->n) return MINFER_OK;
-    MF_TRY(mf_render_charge(r, to - from));
+    MF_TRY(mf_trender_charge(r, to - from));
     const char *hit = what->n ? memmem(s->p + from, to - from, what->p, what->n) : s->p + from;
     if (hit) *out = (size_t)(hit - s->p);
     return MINFER_OK;
 }
 
-minfer_status mf_text_rfind(mf_render *r, const mf_tstr *s, const mf_tstr *what, size_t from, size_t to,
-                            size_t *out)
+minfer_status mf_ttext_rfind(mf_trender *r, const mf_tstr *s, const mf_tstr *what, size_t from, size_t to,
+                             size_t *out)
 {
     *out = MF_NOT_FOUND;
     if (from > to || to - from < what->n) return MINFER_OK;
-    MF_TRY(mf_render_charge(r, to - from));
+    MF_TRY(mf_trender_charge(r, to - from));
     for (size_t i = to - what->n + 1; i > from; i--) {
         const char *p = s->p + i - 1;
         if (what->n && *p != *what->p) continue;
-        MF_TRY(mf_render_charge(r, what->n));
+        MF_TRY(mf_trender_charge(r, what->n));
         if (what->n && memcmp(p, what->p, what->n) != 0) continue;
         *out = i - 1;
         break;
@@ -35,7 +35,7 @@ minfer_status mf_text_rfind(mf_render *r, const mf_tstr *s, const mf_tstr *what,
 }
 
 /* An empty old stands before every character and at the end. */
-static minfer_status replace_empty(mf_render *r, const mf_tstr *s, const mf_tstr *with, int64_t count,
+static minfer_status replace_empty(mf_trender *r, const mf_tstr *s, const mf_tstr *with, int64_t count,
                                    mf_tsb *text)
 {
     for (size_t i = 0;; count--) {
@@ -48,8 +48,8 @@ static minfer_status replace_empty(mf_render *r, const mf_tstr *s, const mf_tstr
     }
 }
 
-minfer_status mf_text_replace(mf_render *r, const mf_tstr *s, const mf_tstr *old, const mf_tstr *with,
-                              int64_t count, mf_tval *out)
+minfer_status mf_ttext_replace(mf_trender *r, const mf_tstr *s, const mf_tstr *old, const mf_tstr *with,
+                               int64_t count, mf_tval *out)
 {
     mf_tsb text = {0};
     if (old->n == 0) {
@@ -58,7 +58,7 @@ minfer_status mf_text_replace(mf_render *r, const mf_tstr *s, const mf_tstr *old
     }
     size_t done = 0, hit;
     for (; count != 0; count--) {
-        MF_TRY(mf_text_find(r, s, old, done, s->n, &hit));
+        MF_TRY(mf_ttext_find(r, s, old, done, s->n, &hit));
         if (hit == MF_NOT_FOUND) break;
         MF_TRY(mf_tsb_put(r, &text, s->p + done, hit - done));
         MF_TRY(mf_tsb_put(r, &text, with->p, with->n));
@@ -73,26 +73,26 @@ static bool in_set(const mf_tstr *set, const char *p, size_t n)
 {
     if (!set) {
         uint32_t cp;
-        mf_uc_at(p, &cp);
-        return mf_uc_is_space(cp);
+        mf_tuc_at(p, &cp);
+        return mf_tuc_is_space(cp);
     }
     for (size_t i = 0; i < set->n; i += mf_tchar_len(set->p + i))
         if (mf_tchar_len(set->p + i) == n && memcmp(set->p + i, p, n) == 0) return true;
     return false;
 }
 
-minfer_status mf_text_strip(mf_render *r, const mf_tstr *s, const mf_tstr *set, mf_tends ends, mf_tval *out)
+minfer_status mf_ttext_strip(mf_trender *r, const mf_tstr *s, const mf_tstr *set, mf_tends ends, mf_tval *out)
 {
-    size_t from = 0, to = s->n, cost = set ? set->n : 1;
+    size_t from = 0, to = s->n, cost = set ? set->n * 8 : 1; /* set is walked character by character */
     uint32_t cp;
     for (size_t k; (ends & MF_LEFT) && from < to; from += k) {
-        MF_TRY(mf_render_charge(r, cost));
+        MF_TRY(mf_trender_charge(r, cost));
         k = mf_tchar_len(s->p + from);
         if (!in_set(set, s->p + from, k)) break;
     }
     for (size_t k; (ends & MF_RIGHT) && from < to; to -= k) {
-        MF_TRY(mf_render_charge(r, cost));
-        k = mf_uc_before(s->p + from, s->p + to, &cp);
+        MF_TRY(mf_trender_charge(r, cost));
+        k = mf_tuc_before(s->p + from, s->p + to, &cp);
         if (!in_set(set, s->p + to - k, k)) break;
     }
     return mf_tstr_view(r, s, from, to - from, out);
@@ -100,7 +100,7 @@ minfer_status mf_text_strip(mf_render *r, const mf_tstr *s, const mf_tstr *set, 
 
 /* -- splitting -- */
 
-static minfer_status push_part(mf_render *r, const mf_tstr *s, size_t from, size_t to, mf_tlist *out)
+static minfer_status push_part(mf_trender *r, const mf_tstr *s, size_t from, size_t to, mf_tlist *out)
 {
     mf_tval part;
     MF_TRY(mf_tstr_view(r, s, from, to - from, &part));
@@ -111,8 +111,8 @@ static size_t skip_class(const mf_tstr *s, size_t i, bool space)
 {
     uint32_t cp;
     for (size_t k; i < s->n; i += k) {
-        k = mf_uc_at(s->p + i, &cp);
-        if (mf_uc_is_space(cp) != space) break;
+        k = mf_tuc_at(s->p + i, &cp);
+        if (mf_tuc_is_space(cp) != space) break;
     }
     return i;
 }
@@ -121,15 +121,15 @@ static size_t skip_class_back(const mf_tstr *s, size_t i, bool space)
 {
     uint32_t cp;
     for (size_t k; i > 0; i -= k) {
-        k = mf_uc_before(s->p, s->p + i, &cp);
-        if (mf_uc_is_space(cp) != space) break;
+        k = mf_tuc_before(s->p, s->p + i, &cp);
+        if (mf_tuc_is_space(cp) != space) break;
     }
     return i;
 }
 
-static minfer_status split_words(mf_render *r, const mf_tstr *s, int64_t max, mf_tlist *out)
+static minfer_status split_words(mf_trender *r, const mf_tstr *s, int64_t max, mf_tlist *out)
 {
-    MF_TRY(mf_render_charge(r, s->n));
+    MF_TRY(mf_trender_charge(r, s->n));
     for (size_t i = skip_class(s, 0, true); i < s->n; max--) {
         if (max == 0) return push_part(r, s, i, s->n, out);
         size_t end = skip_class(s, i, false);
@@ -139,13 +139,13 @@ static minfer_status split_words(mf_render *r, const mf_tstr *s, int64_t max, mf
     return MINFER_OK;
 }
 
-minfer_status mf_text_split(mf_render *r, const mf_tstr *s, const mf_tstr *sep, int64_t max, mf_tlist *out)
+minfer_status mf_ttext_split(mf_trender *r, const mf_tstr *s, const mf_tstr *sep, int64_t max, mf_tlist *out)
 {
     size_t from = 0, hit;
     if (!sep) return split_words(r, s, max, out);
-    if (sep->n == 0) return mf_render_raise(r, MF_TE_VALUE, "empty separator");
+    if (sep->n == 0) return mf_trender_raise(r, MF_TE_VALUE, "empty separator");
     for (; max != 0; max--) {
-        MF_TRY(mf_text_find(r, s, sep, from, s->n, &hit));
+        MF_TRY(mf_ttext_find(r, s, sep, from, s->n, &hit));
         if (hit == MF_NOT_FOUND) break;
         MF_TRY(push_part(r, s, from, hit, out));
         from = hit + sep->n;
@@ -162,9 +162,9 @@ static void reverse(mf_tlist *l, size_t from)
     }
 }
 
-static minfer_status rsplit_words(mf_render *r, const mf_tstr *s, int64_t max, mf_tlist *out)
+static minfer_status rsplit_words(mf_trender *r, const mf_tstr *s, int64_t max, mf_tlist *out)
 {
-    MF_TRY(mf_render_charge(r, s->n));
+    MF_TRY(mf_trender_charge(r, s->n));
     for (size_t i = skip_class_back(s, s->n, true); i > 0; max--) {
         if (max == 0) return push_part(r, s, 0, i, out);
         size_t start = skip_class_back(s, i, false);
@@ -174,12 +174,12 @@ static minfer_status rsplit_words(mf_render *r, const mf_tstr *s, int64_t max, m
     return MINFER_OK;
 }
 
-minfer_status mf_text_rsplit(mf_render *r, const mf_tstr *s, const mf_tstr *sep, int64_t max, mf_tlist *out)
+minfer_status mf_ttext_rsplit(mf_trender *r, const mf_tstr *s, const mf_tstr *sep, int64_t max, mf_tlist *out)
 {
     size_t first = out->n, to = s->n, hit;
-    if (sep && sep->n == 0) return mf_render_raise(r, MF_TE_VALUE, "empty separator");
+    if (sep && sep->n == 0) return mf_trender_raise(r, MF_TE_VALUE, "empty separator");
     for (; sep && max != 0; max--) {
-        MF_TRY(mf_text_rfind(r, s, sep, 0, to, &hit));
+        MF_TRY(mf_ttext_rfind(r, s, sep, 0, to, &hit));
         if (hit == MF_NOT_FOUND) break;
         MF_TRY(push_part(r, s, hit + sep->n, to, out));
         to = hit;
@@ -189,14 +189,14 @@ minfer_status mf_text_rsplit(mf_render *r, const mf_tstr *s, const mf_tstr *sep,
     return MINFER_OK;
 }
 
-minfer_status mf_text_splitlines(mf_render *r, const mf_tstr *s, bool keep_ends, mf_tlist *out)
+minfer_status mf_ttext_splitlines(mf_trender *r, const mf_tstr *s, bool keep_ends, mf_tlist *out)
 {
     uint32_t cp;
     size_t from = 0;
-    MF_TRY(mf_render_charge(r, s->n));
+    MF_TRY(mf_trender_charge(r, s->n));
     for (size_t i = 0, k; i < s->n; i += k) {
-        k = mf_uc_at(s->p + i, &cp);
-        if (!mf_uc_is_newline(cp)) continue;
+        k = mf_tuc_at(s->p + i, &cp);
+        if (!mf_tuc_is_newline(cp)) continue;
         if (cp == '\r' && i + 1 < s->n && s->p[i + 1] == '\n') k = 2;
         MF_TRY(push_part(r, s, from, keep_ends ? i + k : i, out));
         from = i + k;
@@ -206,13 +206,13 @@ minfer_status mf_text_splitlines(mf_render *r, const mf_tstr *s, bool keep_ends,
 
 /* -- padding and joining -- */
 
-minfer_status mf_text_pad(mf_render *r, const mf_tstr *s, int64_t width, char align, const mf_tstr *fill,
-                          mf_tval *out)
+minfer_status mf_ttext_pad(mf_trender *r, const mf_tstr *s, int64_t width, char align, const mf_tstr *fill,
+                           mf_tval *out)
 {
     static const mf_tstr blank = {" ", 1, 1};
     if (!fill) fill = &blank;
     if (fill->chars != 1)
-        return mf_render_raise(r, MF_TE_TYPE, "The fill character must be exactly one character long");
+        return mf_trender_raise(r, MF_TE_TYPE, "The fill character must be exactly one character long");
     if (width <= (int64_t)s->chars) return mf_tstr_view(r, s, 0, s->n, out);
     size_t pad = (size_t)width - s->chars, left = align == '>' ? pad : 0;
     if (align == '^') left = pad / 2 + (pad & (size_t)width & 1);
@@ -223,7 +223,7 @@ minfer_status mf_text_pad(mf_render *r, const mf_tstr *s, int64_t width, char al
     return mf_tstr_wrap(r, text.p, text.n, out);
 }
 
-minfer_status mf_text_join(mf_render *r, const mf_tstr *s, mf_tval v, bool convert, mf_tval *out)
+minfer_status mf_ttext_join(mf_trender *r, const mf_tstr *s, mf_tval v, bool convert, mf_tval *out)
 {
     mf_titer *it;
     mf_tsb text = {0};
@@ -233,8 +233,8 @@ minfer_status mf_text_join(mf_render *r, const mf_tstr *s, mf_tval v, bool conve
         MF_TRY(mf_titer_next(r, it, &item));
         if (mf_tis(item, MF_T_MISSING)) return mf_tstr_wrap(r, text.p, text.n, out);
         if (!convert && !mf_tis(item, MF_T_STR))
-            return mf_render_raise(r, MF_TE_TYPE, "sequence item %zu: expected str instance, %s found", i,
-                                   mf_tval_type_name(item));
+            return mf_trender_raise(r, MF_TE_TYPE, "sequence item %zu: expected str instance, %s found", i,
+                                    mf_tval_type_name(item));
         if (i) MF_TRY(mf_tsb_put(r, &text, s->p, s->n));
         MF_TRY(mf_tval_str(r, &text, item));
     }

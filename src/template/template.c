@@ -29,13 +29,13 @@ static minfer_status check_source(const char *src, size_t n, minfer_error *err)
                                  : mf_fail(err, MINFER_ERR_FORMAT, "a template that is not valid UTF-8");
 }
 
-static minfer_status parse(mf_render *r, const char *src, size_t n, mf_template *t)
+static minfer_status parse(mf_trender *r, const char *src, size_t n, mf_template *t)
 {
     mf_ttokens tokens = {0};
     mf_tnode *root;
-    MF_TRY(mf_lex(r, src, n, &tokens));
-    MF_TRY(mf_parse(r, tokens.v, &root));
-    MF_TRY(mf_resolve_scopes(r, root, &t->scope));
+    MF_TRY(mf_tlex_all(r, src, n, &tokens));
+    MF_TRY(mf_tparse_all(r, tokens.v, &root));
+    MF_TRY(mf_tresolve_scopes(r, root, &t->scope));
     t->root = root;
     return MINFER_OK;
 }
@@ -48,7 +48,7 @@ minfer_status mf_template_parse(const char *src, size_t n, mf_template **out, mi
     MF_TRY(check_source(src, n, err));
     mf_template *t = mf_calloc(1, sizeof *t);
     if (!t) return MF_NOMEM(err);
-    mf_render r = {
+    mf_trender r = {
         .arena = {.limit = PARSE_MEMORY}, .max_steps = PARSE_STEPS, .max_depth = PARSE_DEPTH, .err = err};
     minfer_status st = parse(&r, src, n, t);
     t->arena = r.arena;
@@ -69,7 +69,7 @@ void mf_template_free(mf_template *t)
 /* -- values -- */
 
 /* A JSON text under its name; MISSING when there is none. */
-static minfer_status read_json(mf_render *r, const char *name, const char *json, mf_tval *out)
+static minfer_status read_json(mf_trender *r, const char *name, const char *json, mf_tval *out)
 {
     const char *why = NULL;
     *out = mf_tmissing();
@@ -79,14 +79,14 @@ static minfer_status read_json(mf_render *r, const char *name, const char *json,
     return st == MINFER_OK ? st : mf_fail_prefix(r->err, st, "%s", name);
 }
 
-static minfer_status set_var(mf_render *r, const char *name, mf_tval v)
+static minfer_status set_var(mf_trender *r, const char *name, mf_tval v)
 {
     mf_tval key;
     MF_TRY(mf_tstr_lit(r, name, &key));
     return mf_tdict_set(r, r->vars, key, v);
 }
 
-static minfer_status add_object(mf_render *r, const char *name, const char *json)
+static minfer_status add_object(mf_trender *r, const char *name, const char *json)
 {
     mf_tval v;
     MF_TRY(read_json(r, name, json, &v));
@@ -96,7 +96,7 @@ static minfer_status add_object(mf_render *r, const char *name, const char *json
     return mf_tdict_update(r, r->vars, v.dict);
 }
 
-static minfer_status add_array(mf_render *r, const char *name, const char *json, bool required)
+static minfer_status add_array(mf_trender *r, const char *name, const char *json, bool required)
 {
     mf_tval v;
     MF_TRY(read_json(r, name, json, &v));
@@ -107,7 +107,7 @@ static minfer_status add_array(mf_render *r, const char *name, const char *json,
 }
 
 /* transformers sets tools and documents even when there are none, and lets kwargs hide special tokens. */
-static minfer_status make_vars(mf_render *r, const mf_template_input *in)
+static minfer_status make_vars(mf_trender *r, const mf_template_input *in)
 {
     MF_TRY(mf_tdict_new(r, &r->vars));
     MF_TRY(set_var(r, "documents", mf_tnone()));
@@ -118,13 +118,13 @@ static minfer_status make_vars(mf_render *r, const mf_template_input *in)
     return set_var(r, "add_generation_prompt", mf_tbool(in->add_generation_prompt));
 }
 
-static minfer_status run(mf_render *r, const mf_template *t, const mf_template_input *in)
+static minfer_status run(mf_trender *r, const mf_template *t, const mf_template_input *in)
 {
     mf_tframe *f;
     mf_tflow flow = MF_FLOW_NEXT;
     MF_TRY(make_vars(r, in));
     MF_TRY(mf_tframe_new(r, NULL, &t->scope, &f));
-    return mf_exec(r, f, t->root, &flow);
+    return mf_texec(r, f, t->root, &flow);
 }
 
 static size_t limit(size_t given, size_t otherwise)
@@ -139,7 +139,7 @@ minfer_status mf_template_render(const mf_template *t, const mf_template_input *
     minfer_error own;
     const mf_template_limits *l = limits ? limits : &defaults;
     size_t before = out->len;
-    mf_render r = {
+    mf_trender r = {
         .arena = {.limit = limit(l->memory_bytes, DEFAULT_MEMORY)},
         .max_steps = limit(l->steps, DEFAULT_STEPS),
         .max_depth = limit(l->depth, DEFAULT_DEPTH),

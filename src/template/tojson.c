@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct writer {
-    mf_render *r;
+    mf_trender *r;
     mf_tsb *out;
     const mf_tjson *how;
     size_t level;
@@ -49,7 +49,7 @@ static minfer_status put_string(writer *w, const mf_tstr *s)
     size_t plain = 0; /* start of what has not been written yet */
     MF_TRY(put(w, "\""));
     for (size_t i = 0, k; i < s->n; i += k) {
-        k = mf_uc_at(s->p + i, &cp);
+        k = mf_tuc_at(s->p + i, &cp);
         const char *escape = short_escape(cp);
         if (!escape && cp >= 0x20 && !(w->how->ascii && cp > 0x7E)) continue;
         MF_TRY(mf_tsb_put(w->r, w->out, s->p + plain, i - plain));
@@ -65,7 +65,7 @@ static minfer_status put_float(writer *w, double f)
     char text[MF_NUMBER_REPR];
     if (isnan(f)) return put(w, "NaN");
     if (isinf(f)) return put(w, f < 0 ? "-Infinity" : "Infinity");
-    return mf_tsb_put(w->r, w->out, text, mf_number_repr(f, text));
+    return mf_tsb_put(w->r, w->out, text, mf_tnumber_repr(f, text));
 }
 
 static minfer_status put_newline(writer *w)
@@ -100,8 +100,8 @@ static minfer_status put_key(writer *w, mf_tval key)
 {
     if (mf_tis(key, MF_T_STR)) return put_string(w, key.s);
     if (!mf_tis_number(key) && !mf_tis(key, MF_T_NONE))
-        return mf_render_raise(w->r, MF_TE_TYPE, "keys must be str, int, float, bool or None, not %s",
-                               mf_tval_type_name(key));
+        return mf_trender_raise(w->r, MF_TE_TYPE, "keys must be str, int, float, bool or None, not %s",
+                                mf_tval_type_name(key));
     MF_TRY(put(w, "\""));
     MF_TRY(put_value(w, key));
     return put(w, "\"");
@@ -118,7 +118,7 @@ static minfer_status put_entry(writer *w, size_t i, mf_tval key, mf_tval value)
 static minfer_status put_sorted(writer *w, const mf_tdict *d)
 {
     mf_tlist *pairs;
-    MF_TRY(mf_sort_entries(w->r, d, &pairs));
+    MF_TRY(mf_tsort_entries(w->r, d, &pairs));
     for (size_t i = 0; i < pairs->n; i++)
         MF_TRY(put_entry(w, i, pairs->v[i].list->v[0], pairs->v[i].list->v[1]));
     return MINFER_OK;
@@ -142,11 +142,11 @@ static minfer_status put_entries(writer *w, mf_tval v)
 
 static minfer_status put_nested(writer *w, mf_tval v, bool *busy, minfer_status (*body)(writer *, mf_tval))
 {
-    if (*busy) return mf_render_raise(w->r, MF_TE_VALUE, "Circular reference detected");
+    if (*busy) return mf_trender_raise(w->r, MF_TE_VALUE, "Circular reference detected");
     *busy = true;
-    minfer_status st = mf_render_enter(w->r);
+    minfer_status st = mf_trender_enter(w->r);
     if (st == MINFER_OK) st = body(w, v);
-    mf_render_leave(w->r);
+    mf_trender_leave(w->r);
     *busy = false;
     return st;
 }
@@ -154,23 +154,23 @@ static minfer_status put_nested(writer *w, mf_tval v, bool *busy, minfer_status 
 static minfer_status put_value(writer *w, mf_tval v)
 {
     char text[MF_PRINT_INT];
-    MF_TRY(mf_render_step(w->r));
+    MF_TRY(mf_trender_step(w->r));
     switch (v.type) {
     case MF_T_NONE: return put(w, "null");
     case MF_T_BOOL: return put(w, v.b ? "true" : "false");
-    case MF_T_INT: return mf_tsb_put(w->r, w->out, text, mf_print_int(v.i, text));
+    case MF_T_INT: return mf_tsb_put(w->r, w->out, text, mf_tprint_int(v.i, text));
     case MF_T_FLOAT: return put_float(w, v.f);
     case MF_T_STR: return put_string(w, v.s);
     case MF_T_LIST:
     case MF_T_TUPLE: return put_nested(w, v, &v.list->busy, put_items);
     case MF_T_DICT: return put_nested(w, v, &v.dict->busy, put_entries);
     default:
-        return mf_render_raise(w->r, MF_TE_TYPE, "Object of type %s is not JSON serializable",
-                               mf_tval_type_name(v));
+        return mf_trender_raise(w->r, MF_TE_TYPE, "Object of type %s is not JSON serializable",
+                                mf_tval_type_name(v));
     }
 }
 
-minfer_status mf_tval_json(mf_render *r, mf_tsb *out, mf_tval v, const mf_tjson *how)
+minfer_status mf_tval_json(mf_trender *r, mf_tsb *out, mf_tval v, const mf_tjson *how)
 {
     return put_value(&(writer){.r = r, .out = out, .how = how}, v);
 }

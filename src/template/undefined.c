@@ -2,26 +2,26 @@
 #include "template/ops.h"
 #include "template/print.h"
 
-static minfer_status make(mf_render *r, mf_tundef u, mf_tval *out)
+static minfer_status make(mf_trender *r, mf_tundef u, mf_tval *out)
 {
     mf_tundef *p = MF_RENDER_NEW(r, mf_tundef);
-    if (!p) return mf_render_failed(r);
+    if (!p) return mf_trender_failed(r);
     *p = u;
     *out = (mf_tval){.type = MF_T_UNDEFINED, .undef = p};
     return MINFER_OK;
 }
 
-minfer_status mf_tundefined(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out)
+minfer_status mf_tundefined(mf_trender *r, mf_tval obj, mf_tval name, mf_tval *out)
 {
     return make(r, (mf_tundef){.obj = obj, .name = name, .exc = MF_TE_UNDEFINED}, out);
 }
 
-minfer_status mf_tundefined_hint(mf_render *r, const char *hint, mf_tval *out)
+minfer_status mf_tundefined_hint(mf_trender *r, const char *hint, mf_tval *out)
 {
     return make(r, (mf_tundef){.hint = hint, .exc = MF_TE_UNDEFINED}, out);
 }
 
-minfer_status mf_tundefined_unsafe(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out)
+minfer_status mf_tundefined_unsafe(mf_trender *r, mf_tval obj, mf_tval name, mf_tval *out)
 {
     return make(r, (mf_tundef){.obj = obj, .name = name, .exc = MF_TE_SECURITY}, out);
 }
@@ -40,20 +40,20 @@ static const char *describe_type(mf_tval v)
     return own[v.type];
 }
 
-minfer_status mf_tundefined_raise(mf_render *r, mf_tval v)
+minfer_status mf_tundefined_raise(mf_trender *r, mf_tval v)
 {
     const mf_tundef *u = v.undef;
-    if (u->hint) return mf_render_raise(r, u->exc, "%s", u->hint);
+    if (u->hint) return mf_trender_raise(r, u->exc, "%s", u->hint);
     mf_tsb name = {0}, type = {0};
     MF_TRY(mf_tval_repr(r, &name, u->name));
     int n = name.n > 400 ? 400 : (int)name.n;
-    if (mf_tis(u->obj, MF_T_MISSING)) return mf_render_raise(r, u->exc, "%.*s is undefined", n, name.p);
+    if (mf_tis(u->obj, MF_T_MISSING)) return mf_trender_raise(r, u->exc, "%.*s is undefined", n, name.p);
     if (u->exc == MF_TE_SECURITY)
-        return mf_render_raise(r, u->exc, "access to attribute %.*s of '%s' object is unsafe.", n, name.p,
-                               mf_tval_type_name(u->obj));
+        return mf_trender_raise(r, u->exc, "access to attribute %.*s of '%s' object is unsafe.", n, name.p,
+                                mf_tval_type_name(u->obj));
     const char *own = describe_type(u->obj);
     MF_TRY(mf_tsb_printf(r, &type, "%s%s", own ? own : mf_tval_type_name(u->obj), own ? "" : " object"));
     const char *quote = mf_tis(u->name, MF_T_STR) ? "'" : "", *what = *quote ? "attribute" : "element";
-    return mf_render_raise(r, u->exc, "%s%.*s%s has no %s %.*s", quote, (int)type.n, type.p, quote, what, n,
-                           name.p);
+    return mf_trender_raise(r, u->exc, "%s%.*s%s has no %s %.*s", quote, (int)type.n, type.p, quote, what, n,
+                            name.p);
 }

@@ -18,7 +18,7 @@ static uint32_t take_digits(const char *p, size_t n, size_t max, int base, size_
     return v;
 }
 
-static const char *put_codepoint(mf_render *r, mf_tsb *out, uint32_t cp, minfer_status *st)
+static const char *put_codepoint(mf_trender *r, mf_tsb *out, uint32_t cp, minfer_status *st)
 {
     if (cp >= 0xD800 && cp < 0xE000) return "surrogates are not allowed";
     if (cp > 0x10FFFF) return "illegal Unicode character";
@@ -27,7 +27,8 @@ static const char *put_codepoint(mf_render *r, mf_tsb *out, uint32_t cp, minfer_
 }
 
 /* p[0] is the character after the backslash. */
-static const char *escape(mf_render *r, mf_tsb *out, const char *p, size_t n, size_t *used, minfer_status *st)
+static const char *escape(mf_trender *r, mf_tsb *out, const char *p, size_t n, size_t *used,
+                          minfer_status *st)
 {
     static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
     const char *simple = *p ? strchr(from, *p) : NULL;
@@ -54,7 +55,7 @@ static const char *escape(mf_render *r, mf_tsb *out, const char *p, size_t n, si
     return put_codepoint(r, out, cp, st);
 }
 
-minfer_status mf_unescape(mf_render *r, const char *p, size_t n, mf_tval *out, const char **bad)
+minfer_status mf_tunescape(mf_trender *r, const char *p, size_t n, mf_tval *out, const char **bad)
 {
     mf_tsb text = {0};
     minfer_status st = MINFER_OK;

@@ -6,6 +6,6 @@
 
 /* The value of the literal whose text between the quotes is given. *bad is what is wrong with it (static
  * text), or stays as it was. Unknown escapes keep their backslash; surrogates and \N{...} are refused. */
-minfer_status mf_unescape(mf_render *r, const char *p, size_t n, mf_tval *out, const char **bad);
+minfer_status mf_tunescape(mf_trender *r, const char *p, size_t n, mf_tval *out, const char **bad);
 
 #endif

@@ -39,12 +39,12 @@ static bool in_ranges(const range *t, size_t n, uint32_t cp)
     return false;
 }
 
-size_t mf_uc_at(const char *p, uint32_t *cp)
+size_t mf_tuc_at(const char *p, uint32_t *cp)
 {
     return mf_utf8_decode(p, mf_tchar_len(p), cp);
 }
 
-size_t mf_uc_before(const char *start, const char *end, uint32_t *cp)
+size_t mf_tuc_before(const char *start, const char *end, uint32_t *cp)
 {
     const char *p = end - 1;
     while (p > start && ((unsigned char)*p & 0xC0) == 0x80) p--;
@@ -65,57 +65,57 @@ static bool in_categories(uint32_t cp, uint32_t set)
 #define CAT(name) (1u << UTF8PROC_CATEGORY_##name)
 #define LETTERS   (CAT(LU) | CAT(LL) | CAT(LT) | CAT(LM) | CAT(LO))
 
-bool mf_uc_is_space(uint32_t cp)
+bool mf_tuc_is_space(uint32_t cp)
 {
     if (cp < 0x80) return cp == ' ' || (cp >= 9 && cp <= 13) || (cp >= 0x1C && cp <= 0x1F);
     return cp == 0x85 || cp == 0x2028 || cp == 0x2029 || in_categories(cp, CAT(ZS));
 }
 
-bool mf_uc_is_newline(uint32_t cp)
+bool mf_tuc_is_newline(uint32_t cp)
 {
     return (cp >= 10 && cp <= 13) || (cp >= 0x1C && cp <= 0x1E) || cp == 0x85 || cp == 0x2028 || cp == 0x2029;
 }
 
-bool mf_uc_is_printable(uint32_t cp)
+bool mf_tuc_is_printable(uint32_t cp)
 {
     if (cp < 0x7F) return cp >= ' ';
     return !in_categories(cp, CAT(CC) | CAT(CF) | CAT(CS) | CAT(CO) | CAT(CN) | CAT(ZL) | CAT(ZP) | CAT(ZS));
 }
 
-bool mf_uc_is_alpha(uint32_t cp)
+bool mf_tuc_is_alpha(uint32_t cp)
 {
     return in_categories(cp, LETTERS);
 }
-bool mf_uc_is_decimal(uint32_t cp)
+bool mf_tuc_is_decimal(uint32_t cp)
 {
     return in_categories(cp, CAT(ND));
 }
-bool mf_uc_is_digit(uint32_t cp)
+bool mf_tuc_is_digit(uint32_t cp)
 {
-    return mf_uc_is_decimal(cp) || IN_RANGES(digits, cp);
+    return mf_tuc_is_decimal(cp) || IN_RANGES(digits, cp);
 }
-bool mf_uc_is_numeric(uint32_t cp)
+bool mf_tuc_is_numeric(uint32_t cp)
 {
     return in_categories(cp, CAT(ND) | CAT(NL) | CAT(NO));
 }
-bool mf_uc_is_upper(uint32_t cp)
+bool mf_tuc_is_upper(uint32_t cp)
 {
     return in_categories(cp, CAT(LU)) || IN_RANGES(upper, cp);
 }
-bool mf_uc_is_lower(uint32_t cp)
+bool mf_tuc_is_lower(uint32_t cp)
 {
     return in_categories(cp, CAT(LL)) || IN_RANGES(lower, cp);
 }
-bool mf_uc_is_title(uint32_t cp)
+bool mf_tuc_is_title(uint32_t cp)
 {
     return in_categories(cp, CAT(LT));
 }
-bool mf_uc_is_word(uint32_t cp)
+bool mf_tuc_is_word(uint32_t cp)
 {
     return cp == '_' || in_categories(cp, LETTERS | CAT(ND) | CAT(NL) | CAT(NO));
 }
 
-bool mf_uc_is_ident(uint32_t cp, bool first)
+bool mf_tuc_is_ident(uint32_t cp, bool first)
 {
     uint32_t start = LETTERS | CAT(NL), more = start | CAT(MN) | CAT(MC) | CAT(ND) | CAT(PC);
     return cp == '_' || in_categories(cp, first ? start : more);
@@ -146,7 +146,7 @@ static const struct special *find_special(uint32_t cp)
 
 static bool is_cased(uint32_t cp)
 {
-    return mf_uc_is_upper(cp) || mf_uc_is_lower(cp) || mf_uc_is_title(cp);
+    return mf_tuc_is_upper(cp) || mf_tuc_is_lower(cp) || mf_tuc_is_title(cp);
 }
 
 /* Characters that do not end a word for the rule below (roughly Case_Ignorable). */
@@ -164,13 +164,13 @@ static bool ends_word(const mf_tstr *s, size_t i)
 {
     const char *p = s->p + i, *end = s->p + s->n;
     uint32_t cp = 0;
-    while (p > s->p && (p -= mf_uc_before(s->p, p, &cp), is_ignorable(cp))) cp = 0;
+    while (p > s->p && (p -= mf_tuc_before(s->p, p, &cp), is_ignorable(cp))) cp = 0;
     if (!is_cased(cp)) return false;
-    for (p = s->p + i + 2, cp = 0; p < end && (p += mf_uc_at(p, &cp), is_ignorable(cp)); cp = 0) continue;
+    for (p = s->p + i + 2, cp = 0; p < end && (p += mf_tuc_at(p, &cp), is_ignorable(cp)); cp = 0) continue;
     return !is_cased(cp);
 }
 
-static minfer_status put_folded(mf_render *r, mf_tsb *out, uint32_t cp)
+static minfer_status put_folded(mf_trender *r, mf_tsb *out, uint32_t cp)
 {
     utf8proc_int32_t buf[8];
     int boundary = 0;
@@ -179,23 +179,25 @@ static minfer_status put_folded(mf_render *r, mf_tsb *out, uint32_t cp)
     return MINFER_OK;
 }
 
-static minfer_status put_lower(mf_render *r, mf_tsb *out, const mf_tstr *s, size_t i, uint32_t cp)
+static minfer_status put_lower(mf_trender *r, mf_tsb *out, const mf_tstr *s, size_t i, uint32_t cp)
 {
     if (cp == 0x130) return mf_tsb_text(r, out, "i\xCC\x87");
     if (cp == 0x3A3 && ends_word(s, i)) return mf_tsb_codepoint(r, out, 0x3C2);
     return mf_tsb_codepoint(r, out, (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp));
 }
 
-minfer_status mf_uc_convert(mf_render *r, mf_tsb *out, mf_tcase to, const mf_tstr *s, size_t i, size_t *used)
+minfer_status mf_tuc_convert(mf_trender *r, mf_tsb *out, mf_tcase to, const mf_tstr *s, size_t i,
+                             size_t *used)
 {
     uint32_t cp;
-    *used = mf_uc_at(s->p + i, &cp);
+    *used = mf_tuc_at(s->p + i, &cp);
     if (cp < 0x80) {
         bool up = to == MF_CASE_UPPER || to == MF_CASE_TITLE;
         if (up && cp >= 'a' && cp <= 'z') cp -= 32;
         if (!up && cp >= 'A' && cp <= 'Z') cp += 32;
         return mf_tsb_char(r, out, (char)cp);
     }
+    MF_TRY(mf_trender_step(r));
     if (to == MF_CASE_LOWER) return put_lower(r, out, s, i, cp);
     if (to == MF_CASE_FOLD) return put_folded(r, out, cp);
     const struct special *special = find_special(cp);
@@ -205,25 +207,25 @@ minfer_status mf_uc_convert(mf_render *r, mf_tsb *out, mf_tcase to, const mf_tst
                             (uint32_t)(to == MF_CASE_UPPER ? utf8proc_toupper(c) : utf8proc_totitle(c)));
 }
 
-static minfer_status convert_from(mf_render *r, mf_tsb *out, mf_tcase to, const mf_tstr *s, size_t i)
+static minfer_status convert_from(mf_trender *r, mf_tsb *out, mf_tcase to, const mf_tstr *s, size_t i)
 {
-    MF_TRY(mf_render_charge(r, s->n));
-    for (size_t used; i < s->n; i += used) MF_TRY(mf_uc_convert(r, out, to, s, i, &used));
+    MF_TRY(mf_trender_charge(r, s->n));
+    for (size_t used; i < s->n; i += used) MF_TRY(mf_tuc_convert(r, out, to, s, i, &used));
     return MINFER_OK;
 }
 
-minfer_status mf_uc_convert_all(mf_render *r, mf_tcase to, const mf_tstr *s, mf_tval *out)
+minfer_status mf_tuc_convert_all(mf_trender *r, mf_tcase to, const mf_tstr *s, mf_tval *out)
 {
     mf_tsb text = {0};
     MF_TRY(convert_from(r, &text, to, s, 0));
     return mf_tstr_wrap(r, text.p, text.n, out);
 }
 
-minfer_status mf_uc_capitalize(mf_render *r, const mf_tstr *s, mf_tval *out)
+minfer_status mf_tuc_capitalize(mf_trender *r, const mf_tstr *s, mf_tval *out)
 {
     mf_tsb text = {0};
     size_t used = 0;
-    if (s->n) MF_TRY(mf_uc_convert(r, &text, MF_CASE_TITLE, s, 0, &used));
+    if (s->n) MF_TRY(mf_tuc_convert(r, &text, MF_CASE_TITLE, s, 0, &used));
     MF_TRY(convert_from(r, &text, MF_CASE_LOWER, s, used));
     return mf_tstr_wrap(r, text.p, text.n, out);
 }

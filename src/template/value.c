@@ -41,37 +41,37 @@ size_t mf_tstr_count(const char *p, size_t n)
     return count;
 }
 
-static minfer_status wrap(mf_render *r, const char *p, size_t n, size_t chars, mf_tval *out)
+static minfer_status wrap(mf_trender *r, const char *p, size_t n, size_t chars, mf_tval *out)
 {
     mf_tstr *s = MF_RENDER_NEW(r, mf_tstr);
-    if (!s) return mf_render_failed(r);
+    if (!s) return mf_trender_failed(r);
     *s = (mf_tstr){p ? p : "", n, chars};
     *out = mf_tstring(s);
     return MINFER_OK;
 }
 
-minfer_status mf_tstr_wrap(mf_render *r, const char *p, size_t n, mf_tval *out)
+minfer_status mf_tstr_wrap(mf_trender *r, const char *p, size_t n, mf_tval *out)
 {
     return wrap(r, p, n, mf_tstr_count(p, n), out);
 }
 
-minfer_status mf_tstr_new(mf_render *r, const char *p, size_t n, mf_tval *out)
+minfer_status mf_tstr_new(mf_trender *r, const char *p, size_t n, mf_tval *out)
 {
-    MF_TRY(mf_render_charge(r, n));
-    char *copy = mf_render_alloc(r, n, 1);
-    if (!copy) return mf_render_failed(r);
+    MF_TRY(mf_trender_charge(r, n));
+    char *copy = mf_trender_alloc(r, n, 1);
+    if (!copy) return mf_trender_failed(r);
     if (n) memcpy(copy, p, n);
     return mf_tstr_wrap(r, copy, n, out);
 }
 
-minfer_status mf_tstr_view(mf_render *r, const mf_tstr *base, size_t off, size_t n, mf_tval *out)
+minfer_status mf_tstr_view(mf_trender *r, const mf_tstr *base, size_t off, size_t n, mf_tval *out)
 {
     if (base->n == base->chars) return wrap(r, base->p + off, n, n, out);
-    MF_TRY(mf_render_charge(r, n));
+    MF_TRY(mf_trender_charge(r, n));
     return mf_tstr_wrap(r, base->p + off, n, out);
 }
 
-minfer_status mf_tstr_lit(mf_render *r, const char *text, mf_tval *out)
+minfer_status mf_tstr_lit(mf_trender *r, const char *text, mf_tval *out)
 {
     size_t n = strlen(text);
     return wrap(r, text, n, n, out);
@@ -103,23 +103,23 @@ bool mf_tstr_same(const mf_tstr *a, const mf_tstr *b)
 
 /* -- lists -- */
 
-minfer_status mf_tlist_new(mf_render *r, size_t cap, mf_tlist **out)
+minfer_status mf_tlist_new(mf_trender *r, size_t cap, mf_tlist **out)
 {
     mf_tlist *l = MF_RENDER_NEW(r, mf_tlist);
-    if (!l) return mf_render_failed(r);
-    if (cap && !(l->v = mf_render_alloc(r, cap, sizeof *l->v))) return mf_render_failed(r);
+    if (!l) return mf_trender_failed(r);
+    if (cap && !(l->v = mf_trender_alloc(r, cap, sizeof *l->v))) return mf_trender_failed(r);
     l->cap = cap;
     *out = l;
     return MINFER_OK;
 }
 
-minfer_status mf_tlist_push(mf_render *r, mf_tlist *l, mf_tval v)
+minfer_status mf_tlist_push(mf_trender *r, mf_tlist *l, mf_tval v)
 {
     if (l->n == l->cap) {
         size_t cap = l->cap ? l->cap : 2;
         if (!mf_mul_ok(cap, 2, &cap)) cap = SIZE_MAX;
-        mf_tval *bigger = mf_render_alloc(r, cap, sizeof *bigger);
-        if (!bigger) return mf_render_failed(r);
+        mf_tval *bigger = mf_trender_alloc(r, cap, sizeof *bigger);
+        if (!bigger) return mf_trender_failed(r);
         if (l->n) memcpy(bigger, l->v, l->n * sizeof *bigger);
         l->v = bigger;
         l->cap = cap;
@@ -128,16 +128,16 @@ minfer_status mf_tlist_push(mf_render *r, mf_tlist *l, mf_tval v)
     return MINFER_OK;
 }
 
-minfer_status mf_tlist_copy(mf_render *r, const mf_tlist *l, size_t from, size_t n, mf_tlist **out)
+minfer_status mf_tlist_copy(mf_trender *r, const mf_tlist *l, size_t from, size_t n, mf_tlist **out)
 {
-    MF_TRY(mf_render_charge(r, n * sizeof *l->v));
+    MF_TRY(mf_trender_charge(r, n * sizeof *l->v));
     MF_TRY(mf_tlist_new(r, n, out));
     if (n) memcpy((*out)->v, l->v + from, n * sizeof *l->v);
     (*out)->n = n;
     return MINFER_OK;
 }
 
-minfer_status mf_tpair(mf_render *r, mf_tval a, mf_tval b, mf_tval *out)
+minfer_status mf_tpair(mf_trender *r, mf_tval a, mf_tval b, mf_tval *out)
 {
     mf_tlist *l = NULL;
     MF_TRY(mf_tlist_new(r, 2, &l));
@@ -152,21 +152,22 @@ minfer_status mf_tpair(mf_render *r, mf_tval a, mf_tval b, mf_tval *out)
 
 enum { INDEX_FROM = 8 }; /* up to here a scan of the entries is as fast */
 
-minfer_status mf_tdict_new(mf_render *r, mf_tdict **out)
+minfer_status mf_tdict_new(mf_trender *r, mf_tdict **out)
 {
     *out = MF_RENDER_NEW(r, mf_tdict);
-    return *out ? MINFER_OK : mf_render_failed(r);
+    return *out ? MINFER_OK : mf_trender_failed(r);
 }
 
-static minfer_status matches(mf_render *r, const mf_tentry *e, mf_tval key, uint64_t hash, bool *same)
+static minfer_status matches(mf_trender *r, const mf_tentry *e, mf_tval key, uint64_t hash, bool *same)
 {
-    *same = false;
-    if (e->hash != hash || mf_tis(e->key, MF_T_MISSING)) return MINFER_OK;
+    *same = false; /* as with the key of a removed entry, which no value equals */
+    if (e->hash != hash) return MINFER_OK;
     return mf_tval_eq(r, e->key, key, same);
 }
 
 /* The entry of a key: by scanning a small dictionary, else by probing the index. */
-static minfer_status find_hashed(mf_render *r, const mf_tdict *d, mf_tval key, uint64_t hash, mf_tentry **out)
+static minfer_status find_hashed(mf_trender *r, const mf_tdict *d, mf_tval key, uint64_t hash,
+                                 mf_tentry **out)
 {
     bool same;
     *out = NULL;
@@ -176,14 +177,14 @@ static minfer_status find_hashed(mf_render *r, const mf_tdict *d, mf_tval key, u
     }
     if (!d->index) return MINFER_OK;
     for (size_t i = hash & (d->index_cap - 1); d->index[i]; i = (i + 1) & (d->index_cap - 1)) {
-        MF_TRY(mf_render_step(r));
+        MF_TRY(mf_trender_step(r));
         MF_TRY(matches(r, &d->e[d->index[i] - 1], key, hash, &same));
         if (same) return *out = &d->e[d->index[i] - 1], MINFER_OK;
     }
     return MINFER_OK;
 }
 
-minfer_status mf_tdict_find(mf_render *r, const mf_tdict *d, mf_tval key, mf_tentry **out)
+minfer_status mf_tdict_find(mf_trender *r, const mf_tdict *d, mf_tval key, mf_tentry **out)
 {
     uint64_t hash;
     MF_TRY(mf_tval_hash(r, key, &hash));
@@ -198,29 +199,29 @@ static void index_entry(mf_tdict *d, size_t at)
 }
 
 /* Room for one more entry; removed ones are dropped on the way, the index is rebuilt at most half full. */
-static minfer_status grow(mf_render *r, mf_tdict *d)
+static minfer_status grow(mf_trender *r, mf_tdict *d)
 {
     size_t cap = d->live < 2 ? 4 : d->live * 2, n = 0;
     if (cap > UINT32_MAX / 2)
         return mf_fail(r->err, MINFER_ERR_LIMIT, "a dictionary has %zu entries", d->live);
-    mf_tentry *e = mf_render_alloc(r, cap, sizeof *e);
-    if (!e) return mf_render_failed(r);
+    mf_tentry *e = mf_trender_alloc(r, cap, sizeof *e);
+    if (!e) return mf_trender_failed(r);
     for (size_t i = 0; i < d->n; i++)
         if (!mf_tis(d->e[i].key, MF_T_MISSING)) e[n++] = d->e[i];
     size_t index_cap = 16;
     while (index_cap < cap * 2) index_cap *= 2;
-    uint32_t *index = cap > INDEX_FROM ? mf_render_alloc(r, index_cap, sizeof *index) : NULL;
-    if (cap > INDEX_FROM && !index) return mf_render_failed(r);
+    uint32_t *index = cap > INDEX_FROM ? mf_trender_alloc(r, index_cap, sizeof *index) : NULL;
+    if (cap > INDEX_FROM && !index) return mf_trender_failed(r);
     d->e = e;
     d->n = n;
     d->cap = cap;
     d->index = index;
     d->index_cap = index ? index_cap : 0;
     for (size_t i = 0; index && i < n; i++) index_entry(d, i);
-    return mf_render_charge(r, n * sizeof *e);
+    return mf_trender_charge(r, n * sizeof *e);
 }
 
-minfer_status mf_tdict_set(mf_render *r, mf_tdict *d, mf_tval key, mf_tval value)
+minfer_status mf_tdict_set(mf_trender *r, mf_tdict *d, mf_tval key, mf_tval value)
 {
     uint64_t hash;
     mf_tentry *e;
@@ -238,14 +239,14 @@ minfer_status mf_tdict_set(mf_render *r, mf_tdict *d, mf_tval key, mf_tval value
     return MINFER_OK;
 }
 
-minfer_status mf_tdict_update(mf_render *r, mf_tdict *d, const mf_tdict *from)
+minfer_status mf_tdict_update(mf_trender *r, mf_tdict *d, const mf_tdict *from)
 {
     size_t i = 0;
     for (const mf_tentry *e; (e = mf_tdict_next(from, &i));) MF_TRY(mf_tdict_set(r, d, e->key, e->value));
     return MINFER_OK;
 }
 
-minfer_status mf_tdict_copy(mf_render *r, const mf_tdict *d, mf_tdict **out)
+minfer_status mf_tdict_copy(mf_trender *r, const mf_tdict *d, mf_tdict **out)
 {
     MF_TRY(mf_tdict_new(r, out));
     return mf_tdict_update(r, *out, d);
@@ -272,7 +273,7 @@ mf_tentry *mf_tdict_next(const mf_tdict *d, size_t *i)
     return NULL;
 }
 
-minfer_status mf_tdict_get(mf_render *r, const mf_tdict *d, const char *key, mf_tval *out)
+minfer_status mf_tdict_get(mf_trender *r, const mf_tdict *d, const char *key, mf_tval *out)
 {
     size_t n = strlen(key);
     mf_tstr s = {key, n, n};

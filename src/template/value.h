@@ -3,7 +3,9 @@
  *
  * Everything a value points to lives in the arena of a rendering (or of the template, for constants), so
  * values are copied freely and never freed. Strings are immutable and share bytes; lists and dictionaries are
- * shared by reference, as in Python. Objects of the template's arena are only read. */
+ * shared by reference, as in Python. Objects of the template's arena are only read.
+ *
+ * Internal names of this folder begin with mf_t. */
 #ifndef MF_TEMPLATE_VALUE_H
 #define MF_TEMPLATE_VALUE_H
 
@@ -169,10 +171,10 @@ const char *mf_tval_type_name(mf_tval v);
 
 /* Strings. _new copies; _view shares n bytes at offset off of base, which lie on character borders; _lit
  * takes static ASCII text. */
-minfer_status mf_tstr_new(mf_render *r, const char *p, size_t n, mf_tval *out);
-minfer_status mf_tstr_wrap(mf_render *r, const char *p, size_t n, mf_tval *out); /* keeps p */
-minfer_status mf_tstr_view(mf_render *r, const mf_tstr *base, size_t off, size_t n, mf_tval *out);
-minfer_status mf_tstr_lit(mf_render *r, const char *text, mf_tval *out);
+minfer_status mf_tstr_new(mf_trender *r, const char *p, size_t n, mf_tval *out);
+minfer_status mf_tstr_wrap(mf_trender *r, const char *p, size_t n, mf_tval *out); /* keeps p */
+minfer_status mf_tstr_view(mf_trender *r, const mf_tstr *base, size_t off, size_t n, mf_tval *out);
+minfer_status mf_tstr_lit(mf_trender *r, const char *text, mf_tval *out);
 size_t mf_tstr_count(const char *p, size_t n); /* code points of valid UTF-8 */
 /* Byte offset of character i (0..chars). */
 size_t mf_tstr_offset(const mf_tstr *s, size_t i);
@@ -182,31 +184,32 @@ bool mf_tstr_same(const mf_tstr *a, const mf_tstr *b);
 size_t mf_tchar_len(const char *p);
 
 /* Lists and tuples. */
-minfer_status mf_tlist_new(mf_render *r, size_t cap, mf_tlist **out);
-minfer_status mf_tlist_push(mf_render *r, mf_tlist *l, mf_tval v);
-minfer_status mf_tlist_copy(mf_render *r, const mf_tlist *l, size_t from, size_t n, mf_tlist **out);
-minfer_status mf_tpair(mf_render *r, mf_tval a, mf_tval b, mf_tval *out); /* a tuple of two */
+minfer_status mf_tlist_new(mf_trender *r, size_t cap, mf_tlist **out);
+minfer_status mf_tlist_push(mf_trender *r, mf_tlist *l, mf_tval v);
+minfer_status mf_tlist_copy(mf_trender *r, const mf_tlist *l, size_t from, size_t n, mf_tlist **out);
+minfer_status mf_tpair(mf_trender *r, mf_tval a, mf_tval b, mf_tval *out); /* a tuple of two */
 
 /* Dictionaries. Keys are any hashable values; lookups of others are a TypeError. */
-minfer_status mf_tdict_new(mf_render *r, mf_tdict **out);
-minfer_status mf_tdict_find(mf_render *r, const mf_tdict *d, mf_tval key, mf_tentry **out); /* NULL: absent */
-minfer_status mf_tdict_set(mf_render *r, mf_tdict *d, mf_tval key, mf_tval value);
-minfer_status mf_tdict_copy(mf_render *r, const mf_tdict *d, mf_tdict **out);
-minfer_status mf_tdict_update(mf_render *r, mf_tdict *d, const mf_tdict *from);
+minfer_status mf_tdict_new(mf_trender *r, mf_tdict **out);
+minfer_status mf_tdict_find(mf_trender *r, const mf_tdict *d, mf_tval key,
+                            mf_tentry **out); /* NULL: absent */
+minfer_status mf_tdict_set(mf_trender *r, mf_tdict *d, mf_tval key, mf_tval value);
+minfer_status mf_tdict_copy(mf_trender *r, const mf_tdict *d, mf_tdict **out);
+minfer_status mf_tdict_update(mf_trender *r, mf_tdict *d, const mf_tdict *from);
 void mf_tdict_remove(mf_tdict *d, mf_tentry *e);
 void mf_tdict_clear(mf_tdict *d);
 /* The next entry at or after *i (start with 0), or NULL. */
 mf_tentry *mf_tdict_next(const mf_tdict *d, size_t *i);
 /* The value of a key given as text, or MISSING. */
-minfer_status mf_tdict_get(mf_render *r, const mf_tdict *d, const char *key, mf_tval *out);
+minfer_status mf_tdict_get(mf_trender *r, const mf_tdict *d, const char *key, mf_tval *out);
 
 /* An undefined value: of a variable or attribute (name) of obj (MISSING: a variable), or with its own
  * message. */
-minfer_status mf_tundefined(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out);
-minfer_status mf_tundefined_hint(mf_render *r, const char *hint, mf_tval *out);
+minfer_status mf_tundefined(mf_trender *r, mf_tval obj, mf_tval name, mf_tval *out);
+minfer_status mf_tundefined_hint(mf_trender *r, const char *hint, mf_tval *out);
 /* An attribute the sandbox does not show. */
-minfer_status mf_tundefined_unsafe(mf_render *r, mf_tval obj, mf_tval name, mf_tval *out);
+minfer_status mf_tundefined_unsafe(mf_trender *r, mf_tval obj, mf_tval name, mf_tval *out);
 /* The error that using it raises. */
-minfer_status mf_tundefined_raise(mf_render *r, mf_tval v);
+minfer_status mf_tundefined_raise(mf_trender *r, mf_tval v);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct wrapper {
-    mf_render *r;
+    mf_trender *r;
     const uint32_t *c; /* the characters of the line being wrapped */
     size_t n;
     const mf_tstr *s;
@@ -31,12 +31,12 @@ static bool is_blank(uint32_t c)
 
 static bool letter(const wrapper *w, size_t i)
 {
-    return i < w->n && mf_uc_is_word(w->c[i]) && !mf_uc_is_decimal(w->c[i]);
+    return i < w->n && mf_tuc_is_word(w->c[i]) && !mf_tuc_is_decimal(w->c[i]);
 }
 
 static bool word(const wrapper *w, size_t i)
 {
-    return i < w->n && mf_uc_is_word(w->c[i]);
+    return i < w->n && mf_tuc_is_word(w->c[i]);
 }
 
 static bool word_or_punctuation(const wrapper *w, size_t i)
@@ -82,15 +82,15 @@ static size_t chunk_end(const wrapper *w, size_t i)
 
 static minfer_status make_chunks(wrapper *w, spans *out)
 {
-    out->v = mf_render_alloc(w->r, w->n, sizeof *out->v);
-    if (!out->v) return mf_render_failed(w->r);
+    out->v = mf_trender_alloc(w->r, w->n, sizeof *out->v);
+    if (!out->v) return mf_trender_failed(w->r);
     for (size_t i = 0; i < w->n; i = out->v[out->n++].to) out->v[out->n] = (span){i, chunk_end(w, i)};
     return MINFER_OK;
 }
 
 static bool all_blank(const wrapper *w, span s)
 {
-    while (s.from < s.to && mf_uc_is_space(w->c[s.from])) s.from++;
+    while (s.from < s.to && mf_tuc_is_space(w->c[s.from])) s.from++;
     return s.from == s.to;
 }
 
@@ -112,7 +112,7 @@ static minfer_status put_line(wrapper *w, size_t from, size_t to, mf_tlist *line
 {
     mf_tval line;
     size_t a = mf_tstr_offset(w->s, from), b = mf_tstr_offset(w->s, to);
-    MF_TRY(mf_render_charge(w->r, b));
+    MF_TRY(mf_trender_charge(w->r, b));
     MF_TRY(mf_tstr_view(w->r, w->s, a, b - a, &line));
     return mf_tlist_push(w->r, lines, line);
 }
@@ -132,7 +132,7 @@ static minfer_status wrap_chunks(wrapper *w, spans chunks, mf_tlist *lines)
             size_t room = w->width - (to - from);
             if (w->break_words) {
                 size_t k = break_at(w, chunks.v[i], room);
-                last = k ? chunks.v[i].from : to;
+                last = chunks.v[i].from;
                 to = chunks.v[i].from += k;
             } else if (to == from) {
                 last = chunks.v[i].from;
@@ -142,20 +142,20 @@ static minfer_status wrap_chunks(wrapper *w, spans chunks, mf_tlist *lines)
         if (to > from && all_blank(w, (span){last, to})) to = last;
         if (to > from) MF_TRY(put_line(w, from, to, lines));
         first = first && to == from;
-        MF_TRY(mf_render_step(w->r));
+        MF_TRY(mf_trender_step(w->r));
     }
     return MINFER_OK;
 }
 
 static minfer_status decode(wrapper *w, const mf_tstr *line)
 {
-    uint32_t *c = mf_render_alloc(w->r, line->chars, sizeof *c);
-    if (!c) return mf_render_failed(w->r);
+    uint32_t *c = mf_trender_alloc(w->r, line->chars, sizeof *c);
+    if (!c) return mf_trender_failed(w->r);
     w->n = 0;
-    for (size_t i = 0; i < line->n; w->n++) i += mf_uc_at(line->p + i, &c[w->n]);
+    for (size_t i = 0; i < line->n; w->n++) i += mf_tuc_at(line->p + i, &c[w->n]);
     w->c = c;
     w->s = line;
-    return mf_render_charge(w->r, line->n);
+    return mf_trender_charge(w->r, line->n);
 }
 
 static minfer_status wrap_line(wrapper *w, const mf_tstr *line, const mf_tstr *sep, mf_tval *out)
@@ -166,10 +166,10 @@ static minfer_status wrap_line(wrapper *w, const mf_tstr *line, const mf_tstr *s
     MF_TRY(decode(w, line));
     MF_TRY(make_chunks(w, &chunks));
     MF_TRY(wrap_chunks(w, chunks, lines));
-    return mf_text_join(w->r, sep, mf_tlistval(lines), false, out);
+    return mf_ttext_join(w->r, sep, mf_tlistval(lines), false, out);
 }
 
-minfer_status mf_filter_wordwrap(mf_render *r, mf_targs *a, mf_tval *out)
+minfer_status mf_tfilter_wordwrap(mf_trender *r, mf_targs *a, mf_tval *out)
 {
     static const mf_tstr newline = {"\n", 1, 1};
     const mf_tstr *sep = &newline, *s;
@@ -179,16 +179,16 @@ minfer_status mf_filter_wordwrap(mf_render *r, mf_targs *a, mf_tval *out)
         .r = r, .break_words = mf_targ_truth(a, 2, true), .break_hyphens = mf_targ_truth(a, 4, true)};
     if (mf_tis(a->v[0], MF_T_UNDEFINED)) return mf_tundefined_raise(r, a->v[0]);
     if (!mf_tis(a->v[0], MF_T_STR))
-        return mf_render_raise(r, MF_TE_ATTRIBUTE, "'%s' object has no attribute 'splitlines'",
-                               mf_tval_type_name(a->v[0]));
+        return mf_trender_raise(r, MF_TE_ATTRIBUTE, "'%s' object has no attribute 'splitlines'",
+                                mf_tval_type_name(a->v[0]));
     s = a->v[0].s;
     MF_TRY(mf_targ_int(r, a, 1, 79, &width));
     if (mf_targ_given(a, 3) && !mf_tis(a->v[3], MF_T_NONE)) MF_TRY(mf_tval_need_str(r, a->v[3], &sep));
     MF_TRY(mf_tlist_new(r, 0, &lines));
-    MF_TRY(mf_text_splitlines(r, s, false, lines));
+    MF_TRY(mf_ttext_splitlines(r, s, false, lines));
     if (width <= 0 && lines->n)
-        return mf_render_raise(r, MF_TE_VALUE, "invalid width %lld (must be > 0)", (long long)width);
+        return mf_trender_raise(r, MF_TE_VALUE, "invalid width %lld (must be > 0)", (long long)width);
     w.width = (size_t)width;
     for (size_t i = 0; i < lines->n; i++) MF_TRY(wrap_line(&w, lines->v[i].s, sep, &lines->v[i]));
-    return mf_text_join(r, sep, mf_tlistval(lines), false, out);
+    return mf_ttext_join(r, sep, mf_tlistval(lines), false, out);
 }

@@ -34,23 +34,9 @@ void guard_free(guard *g)
 
 bool rows_tier(cpu_tier t, cpu_kernels *k)
 {
-    memset(k, 0, sizeof *k);
-    cpu_rows_init_ref(k);
-#ifdef __x86_64__
-    if (t >= CPU_TIER_AVX2) {
-        if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return false;
-        cpu_rows_init_avx2(k);
-    }
-    if (t >= CPU_TIER_AVX512) {
-#ifndef MINFER_EMULATE_AVX512
-        if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq")) return false;
-#endif
-        cpu_rows_init_avx512(k);
-    }
+    if (!cpu_tier_usable(t)) return false;
+    cpu_kernels_select(k, t);
     return true;
-#else
-    return t == CPU_TIER_SCALAR;
-#endif
 }
 
 struct CMUnitTest tier_test(const char *name, CMUnitTestFunction f, cpu_tier t)

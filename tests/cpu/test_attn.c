@@ -143,7 +143,7 @@ static void fill_n(int32_t *n, int32_t rows, int kind, mf_rng *r)
 static void test_shapes_same_bits(void **state)
 {
     TIER_OR_SKIP(state, ref, k);
-    static const int32_t dims[] = {2,  6,   16,  20,  32,  48,  64,  64,  72,  80,  80,  96,
+    static const int32_t dims[] = {2,  6,   16,  20,  24,  32,  48,  64,  64,  72,  80,  80, 96,
                                    96, 112, 128, 128, 144, 160, 176, 192, 208, 224, 256, 256};
     static const int32_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 15, 16, 17, 21, 31, 32, 33, 48, 53};
     mf_rng r;

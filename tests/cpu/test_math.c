@@ -1,6 +1,6 @@
 /* mathfn: errors against libm's wider types and mpmath's values, edges, and the very bits. */
-#include "base/mathfn.h"
 #include "base/half.h"
+#include "base/mathfn.h"
 #include "support/support.h"
 
 #include <stdlib.h>
@@ -150,7 +150,8 @@ static void test_goldens(void **state)
 
 static uint64_t mix_bits(uint64_t h, uint64_t u)
 {
-    return (h ^ u) * 0x100000001b3u;
+    h = (h ^ u) * 0x100000001b3u;
+    return h ^ h >> 29; /* or a change of sign bits would stay one bit, and cancel */
 }
 
 static uint64_t f64_bits(double d)
@@ -176,7 +177,7 @@ static void test_the_very_bits(void **state)
         h = mix_bits(h, mf_f32_bits(mf_math_exp((float)(-87.5 * x))));
         h = mix_bits(h, mf_f32_bits(mf_math_silu((float)(200 * (x - 0.5)))));
     }
-    if (h != 0xef9a6815d35fe7c7u) fail_msg("digest %016llx", (unsigned long long)h);
+    if (h != 0x42a5089283f5d069u) fail_msg("digest %016llx", (unsigned long long)h);
 }
 
 /* Terms that cancel show who met whom first. */

@@ -2,8 +2,8 @@
  * formulas in double with bounds that follow from the roundings. */
 #include "cpu/guard.h"
 
-#include "base/mathfn.h"
 #include "base/half.h"
+#include "base/mathfn.h"
 
 #include <math.h>
 

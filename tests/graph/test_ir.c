@@ -173,7 +173,8 @@ static void test_validation_refuses(void **state)
     }
 }
 
-/* Shape rules: one bad node each, and the words of its refusal. */
+/* Shape rules: one bad node each, and the words of its refusal. Long because the table names what it
+ * points to. */
 static void test_shape_refusals(void **state)
 {
     (void)state;

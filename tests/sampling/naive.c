@@ -13,7 +13,7 @@ static int count_of(const int32_t *v, int n, int32_t id)
 void naive_penalties(const minfer_sampling *p, float *logits, const int32_t *history, int n_history)
 {
     int window = p->repeat_last_n == -1 || p->repeat_last_n > n_history ? n_history : p->repeat_last_n;
-    const int32_t *w = history + n_history - window;
+    const int32_t *w = window ? history + n_history - window : history; /* history may be NULL */
     for (int i = 0; i < window; i++) {
         if (count_of(w, i, w[i])) continue; /* seen before */
         double l = logits[w[i]];

@@ -94,8 +94,10 @@ static void test_extreme_temperatures(void **state)
     (void)state;
     minfer_sampling p = plain();
     int counts[4];
-    p.temperature = 1e-6f;
+    p.temperature = 1e-6f; /* not greedy any more: equals share */
     expect_kept(&p, 1);
+    count_draws(&p, (float[]){1, 1, 0, 0}, 4, counts);
+    assert_true(abs(counts[0] - DRAWS / 2) < 800 && counts[0] + counts[1] == DRAWS);
     p.temperature = 1e6f;
     count_draws(&p, four, 4, counts);
     for (int i = 0; i < 4; i++) assert_true(abs(counts[i] - DRAWS / 4) < 700);

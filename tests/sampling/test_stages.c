@@ -71,7 +71,7 @@ static void set_top_p(mf_rng *r, minfer_sampling *p)
 }
 static void set_min_p(mf_rng *r, minfer_sampling *p)
 {
-    p->min_p = random_share(r) * random_share(r);
+    p->min_p = below(r, 8) ? random_share(r) * random_share(r) : 1;
 }
 static void set_temperature(mf_rng *r, minfer_sampling *p)
 {
@@ -109,7 +109,7 @@ static void check_family(set_fn *set, uint64_t seed)
     int32_t history[60];
     mf_rng r;
     mf_rng_seed(&r, seed);
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 250; i++) {
         minfer_sampling p = plain();
         int n = random_row(&r, row, i % 20 == 0 ? NAIVE_MAX : 300), n_history = below(&r, 60);
         int few = 1 + below(&r, n < 8 ? n : 8);
@@ -197,6 +197,24 @@ static void test_mirostat(void **state)
         follow_mirostat(1, seed, 0.5f * (float)seed);
         follow_mirostat(2, seed, 0.5f * (float)seed);
     }
+}
+
+/* Tokens too light for top-p can be near the entropy: a heavy token (0.28), 600 of 0.68 together, 400 of 1e-4
+ * each, at distances of about 4.0, 1.5 and 3.9 from it. */
+static void test_typical_keeps_light_tokens(void **state)
+{
+    (void)state;
+    static float row[1001];
+    for (int i = 0; i < 1001; i++) row[i] = (float)log(i == 0 ? 0.28 : i <= 600 ? 0.68 / 600 : 1e-4);
+    minfer_sampling p = plain();
+    p.typical_p = 0.7f;
+    minfer_sampler *s = make_sampler(&p, 1001);
+    naive_chain(&want, &p, row, 1001, NULL, 0);
+    const mf_cands *c = candidates(s, row, NULL, 0);
+    compare(c, &want);
+    assert_int_equal(c->v[0].id, 1);
+    assert_true(c->n > 700);
+    minfer_sampler_free(s);
 }
 
 /* What it is for: the mean surprise comes out near tau. */
@@ -294,6 +312,21 @@ static void test_xtc_chance(void **state)
         top += n == 4;
     }
     assert_true(abs(top - 70000) < 700);
+    minfer_sampler_free(s);
+}
+
+/* A share of just the threshold counts; of equals the last one stays. */
+static void test_xtc_at_the_threshold(void **state)
+{
+    (void)state;
+    const float row[] = {1, 1, -INFINITY};
+    minfer_sampling p = plain();
+    p.xtc_probability = 1;
+    p.xtc_threshold = 0.5f;
+    minfer_sampler *s = make_sampler(&p, 3);
+    const mf_cands *c = candidates(s, row, NULL, 0);
+    assert_int_equal(c->n, 1);
+    assert_int_equal(c->v[0].id, 1);
     minfer_sampler_free(s);
 }
 
@@ -397,11 +430,13 @@ int main(void)
         cmocka_unit_test(test_dry),
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_dry_breakers_at_random),
+        cmocka_unit_test(test_typical_keeps_light_tokens),
         cmocka_unit_test(test_mirostat),
         cmocka_unit_test(test_mirostat_reaches_tau),
         cmocka_unit_test(test_mirostat_edges),
         cmocka_unit_test(test_draws_follow_weights),
         cmocka_unit_test(test_xtc_chance),
+        cmocka_unit_test(test_xtc_at_the_threshold),
         cmocka_unit_test(test_permutation),
         cmocka_unit_test(test_off_changes_nothing),
         cmocka_unit_test(test_candidates_in_order_of_id),

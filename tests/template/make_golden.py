@@ -6,6 +6,7 @@ import json
 import pathlib
 import platform
 import sys
+import unicodedata
 
 import jinja2
 import jinja2.ext
@@ -100,17 +101,26 @@ def small_cases():
 
 def chat_cases():
     for name, path in golden_chats.templates():
-        for label, variables in golden_chats.conversations(name):
-            yield {"chat": name, "conversation": label, "vars": variables, **render(STRICT, path.read_text(), variables)}
+        for label, variables in golden_chats.conversations().items():
+            yield {"chat": name, "conversation": label, **render(STRICT, path.read_text(), variables)}
+
+
+def rows(cases):
+    return ",\n".join(json.dumps(c) for c in cases)
 
 
 def main():
     origin = {"script": "tests/template/make_golden.py", "date": datetime.date.today().isoformat(), "jinja2": jinja2.__version__,
-              "python": platform.python_version(), "unicode": __import__("unicodedata").unidata_version, "now": NOW}
+              "python": platform.python_version(), "unicode": unicodedata.unidata_version, "now": NOW}
     small, chats = list(small_cases()), list(chat_cases())
     OUT.parent.mkdir(parents=True, exist_ok=True)
-    lines = ",\n".join(json.dumps(c, ensure_ascii=True) for c in small + chats)
-    OUT.write_text(f'{{"origin": {json.dumps(origin)},\n"cases": [\n{lines}\n]}}\n')
+    OUT.write_text(f'''{{"origin": {json.dumps(origin)},
+"conversations": {json.dumps(golden_chats.conversations())},
+"cases": [
+{rows(small)}],
+"chats": [
+{rows(chats)}]}}
+''')
     failed = sum("error" in c for c in small + chats)
     print(f"{len(small)} small cases, {len(chats)} chat renderings, {failed} of them errors")
 

@@ -67,7 +67,7 @@ enum { CPU_ATTN_HEAD = 256 }; /* largest head_dim */
  * result of row i at part + i * (2 + head_dim): m, l, o[head_dim] of docs/numerics.md; m is never -0. A row's
  * result does not depend on the other rows of the call. Cells from the last row's n on are not read. */
 typedef struct cpu_attn_tile {
-    int32_t head_dim; /* even, 2..CPU_ATTN_HEAD; multiples of 16 have fast kernels */
+    int32_t head_dim; /* even, 2..CPU_ATTN_HEAD; multiples of 16 are fast */
     int32_t rows; /* any number from 0; 16 and more that share a tile are the efficient case of a prefill */
     float scale;  /* finite */
     mf_type kv_type;   /* F32 or F16 */

@@ -16,7 +16,8 @@ minfer_status cpu_push(cpu_emit *e, cpu_step_fn *fn, const mf_node *n, cpu_key k
     return MINFER_OK;
 }
 
-/* Under one key the parts of one value are the same threads'; parts of another value over the same memory are not. */
+/* Under one key the parts of one value are the same threads'; parts of another value over the same memory are
+ * not. */
 static bool conflicts(const cpu_range *a, const cpu_range *b)
 {
     bool same_parts = a->key != 0 && a->key == b->key && a->lo == b->lo && a->hi == b->hi;

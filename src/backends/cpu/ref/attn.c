@@ -1,9 +1,9 @@
 /* Attention in scalar C: the specification of the order of every sum. */
 #include "backends/cpu/ref/rows.h"
 
-#include "base/mathfn.h"
 #include "base/bytes.h"
 #include "base/half.h"
+#include "base/mathfn.h"
 
 static float kv_value(mf_type type, const char *cell, int32_t d)
 {

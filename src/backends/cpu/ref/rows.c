@@ -1,8 +1,8 @@
 /* Norms, softmax, rotation, elements and KV storage in scalar C: the specification. */
 #include "backends/cpu/ref/rows.h"
 
-#include "base/mathfn.h"
 #include "base/half.h"
+#include "base/mathfn.h"
 
 static void cpu_rms_norm_ref(float *y, const float *x, const float *w, int32_t n, float eps)
 {

@@ -15,7 +15,7 @@
 
 static void cpu_attn_tile_avx2(const cpu_attn_tile *a)
 {
-    if (a->head_dim % 16)
+    if (a->head_dim % VL)
         cpu_attn_tile_ref(a);
     else
         attn_tile(a);
@@ -126,8 +126,8 @@ static __m256i rounded(vec x, vec scale)
 
 static __m256i quantized(const vec v[4], float scale)
 {
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3,
-                                            7); /* packing works in halves of a register */
+    /* Packing works in halves of a register. */
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     vec s = v_set(scale);
     __m256i low = _mm256_packs_epi32(rounded(v[0], s), rounded(v[1], s));
     __m256i high = _mm256_packs_epi32(rounded(v[2], s), rounded(v[3], s));

@@ -14,7 +14,7 @@
 
 static void cpu_attn_tile_avx512(const cpu_attn_tile *a)
 {
-    if (a->head_dim % 16)
+    if (a->head_dim % VL)
         cpu_attn_tile_ref(a);
     else
         attn_tile(a);

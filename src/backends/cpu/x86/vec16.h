@@ -6,7 +6,7 @@
 #include "backends/cpu/x86/inline.h"
 
 #ifdef MINFER_EMULATE_AVX512
-#include "backends/cpu/x86/simde_shim_rows.h"
+#include "backends/cpu/x86/simde_shim.h"
 #else
 #include <immintrin.h>
 #endif
@@ -20,46 +20,62 @@ VEC_INLINE vec v_set(float f)
 {
     return _mm512_set1_ps(f);
 }
+
 VEC_INLINE vec v_load(const float *p)
 {
     return _mm512_loadu_ps(p);
 }
+
 VEC_INLINE void v_store(float *p, vec v)
 {
     _mm512_storeu_ps(p, v);
 }
+
 VEC_INLINE vec v_load_f16(const void *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256(p));
 }
+
 VEC_INLINE vec v_add(vec a, vec b)
 {
     return _mm512_add_ps(a, b);
 }
+
 VEC_INLINE vec v_sub(vec a, vec b)
 {
     return _mm512_sub_ps(a, b);
 }
+
 VEC_INLINE vec v_mul(vec a, vec b)
 {
     return _mm512_mul_ps(a, b);
 }
+
 VEC_INLINE vec v_div(vec a, vec b)
 {
     return _mm512_div_ps(a, b);
 }
+
 VEC_INLINE vec v_fma(vec a, vec b, vec c)
 {
     return _mm512_fmadd_ps(a, b, c);
 }
+
+/* a > b ? a : b */
 VEC_INLINE vec v_max(vec a, vec b)
 {
     return _mm512_max_ps(a, b);
-} /* a > b ? a : b */
+}
+
+/* Without optimization gcc's intrinsic is a macro that narrows its mask. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 VEC_INLINE vec v_rint(vec a)
 {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+#pragma GCC diagnostic pop
+
 VEC_INLINE vec v_minus_abs(vec a)
 {
     return _mm512_or_ps(a, _mm512_set1_ps(-0.f));

@@ -16,46 +16,58 @@ VEC_INLINE vec v_set(float f)
 {
     return _mm256_set1_ps(f);
 }
+
 VEC_INLINE vec v_load(const float *p)
 {
     return _mm256_loadu_ps(p);
 }
+
 VEC_INLINE void v_store(float *p, vec v)
 {
     _mm256_storeu_ps(p, v);
 }
+
 VEC_INLINE vec v_load_f16(const void *p)
 {
     return _mm256_cvtph_ps(_mm_loadu_si128(p));
 }
+
 VEC_INLINE vec v_add(vec a, vec b)
 {
     return _mm256_add_ps(a, b);
 }
+
 VEC_INLINE vec v_sub(vec a, vec b)
 {
     return _mm256_sub_ps(a, b);
 }
+
 VEC_INLINE vec v_mul(vec a, vec b)
 {
     return _mm256_mul_ps(a, b);
 }
+
 VEC_INLINE vec v_div(vec a, vec b)
 {
     return _mm256_div_ps(a, b);
 }
+
 VEC_INLINE vec v_fma(vec a, vec b, vec c)
 {
     return _mm256_fmadd_ps(a, b, c);
 }
+
+/* a > b ? a : b */
 VEC_INLINE vec v_max(vec a, vec b)
 {
     return _mm256_max_ps(a, b);
-} /* a > b ? a : b */
+}
+
 VEC_INLINE vec v_rint(vec a)
 {
     return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+
 VEC_INLINE vec v_minus_abs(vec a)
 {
     return _mm256_or_ps(a, _mm256_set1_ps(-0.f));
