@@ -12,16 +12,22 @@ mf_type mf_caps_key(const mf_node *n)
     return kv ? kv->format : n->dtype;
 }
 
+/* Types beyond the set's bits are in no set. */
+static bool in_set(uint32_t set, mf_type t)
+{
+    return (uint32_t)t < 32 && (set >> t & 1);
+}
+
 bool mf_caps_has(const mf_caps *c, const mf_node *n)
 {
     const mf_weight *w[8];
     const mf_attr_kv *kv = mf_node_kv(n);
-    if (!(c->types[n->op] >> mf_caps_key(n) & 1)) return false;
+    if (!in_set(c->types[n->op], mf_caps_key(n))) return false;
     /* further weights of one node must be readable too, and so must its cache */
     int32_t k = mf_node_weights(n, w);
     for (int32_t i = 1; i < k; i++)
-        if (w[i]->dims[1] > 1 && !(c->types[n->op] >> w[i]->type & 1)) return false;
-    if (kv && k > 0 && !(c->types[MF_OP_KVCACHE_STORE] >> kv->format & 1)) return false;
+        if (w[i]->dims[1] > 1 && !in_set(c->types[n->op], w[i]->type)) return false;
+    if (kv && k > 0 && !in_set(c->types[MF_OP_KVCACHE_STORE], kv->format)) return false;
     return n->op != MF_OP_ATTN || n->attr.attn.window == MF_WINDOW_CAUSAL || c->explicit_windows;
 }
 

@@ -153,9 +153,9 @@ mf_mem mf_exec_value(const mf_exec *x, mf_id node, int32_t device)
 {
     const mf_loc *l = &x->plan->value[node];
     if (l->place == MF_PLACE_REGION) {
-        const mf_attr_kv *kv = &x->graph->nodes[node].attr.kv;
+        const mf_attr_kv *kv = &x->graph->nodes[mf_graph_root(x->graph, node)].attr.kv;
         const mf_kv_pair *p = mf_alloc_kv_pair(x->alloc, kv->layer);
-        return (mf_mem){p && p->device == device ? (kv->is_v ? p->v : p->k) : NULL, 0};
+        return (mf_mem){p && p->device == device ? (kv->is_v ? p->v : p->k) : NULL, l->offset};
     }
     if (l->device == device) return at(x, l);
     int32_t s = mf_plan_staged(x->plan, node, device);

@@ -24,13 +24,16 @@ static int32_t first_allowed(const ctx *c, const mf_node *n)
 
 static minfer_status unsupported(const ctx *c, const mf_node *n)
 {
+    static const char *const windows[] = {
+        [MF_WINDOW_CAUSAL] = "", [MF_WINDOW_SPAN] = ", window span", [MF_WINDOW_MAP] = ", window map"};
     const mf_weight *w[8];
     const mf_attr_kv *kv = mf_node_kv(n);
     int32_t k = mf_node_weights(n, w);
-    return mf_fail(c->err, MINFER_ERR_UNSUPPORTED, "node %s (%s, %s%s%s%s%s): no device in use can run it",
+    return mf_fail(c->err, MINFER_ERR_UNSUPPORTED, "node %s (%s, %s%s%s%s%s%s): no device in use can run it",
                    n->name, mf_op_table[n->op].name, mf_type_name(n->dtype), k ? ", weight " : "",
                    k ? mf_type_name(w[0]->type) : "", kv ? ", cache " : "",
-                   kv ? mf_type_name(kv->format) : "");
+                   kv ? mf_type_name(kv->format) : "",
+                   n->op == MF_OP_ATTN ? windows[n->attr.attn.window] : "");
 }
 
 static int32_t wished(const ctx *c, const mf_node *n)

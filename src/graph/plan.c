@@ -123,9 +123,7 @@ static minfer_status place_value(ctx *c, const mf_node *n)
     if (n->dead || n->op == MF_OP_KVCACHE_STORE) return MINFER_OK;
     if (n->op == MF_OP_KVCACHE_LOAD) {
         p->value[n->id].place = MF_PLACE_REGION;
-        return MINFER_OK;
-    }
-    if (root != n->id) {
+    } else if (root != n->id) {
         p->value[n->id] = p->value[n->src[0]];
         p->value[n->id].bytes = mf_node_bytes(n);
         if (n->op == MF_OP_VIEW) p->value[n->id].offset += (size_t)n->attr.view_offset * sizeof(float);

@@ -118,7 +118,7 @@ static minfer_status shape_qk_norm(const mf_graph *g, mf_node *n, minfer_error *
     return MINFER_OK;
 }
 
-/* Sources of a fused FFN are wider than the weight reads: [2 nf, nt] with the product in the first nf. */
+/* A fused FFN is wider than its product, which is in the first half: [2 nf, nt]. */
 static minfer_status matmul_weight(const mf_graph *g, const mf_node *n, const mf_weight *w, minfer_error *err)
 {
     const mf_node *x = src(g, n, 0);
@@ -128,10 +128,10 @@ static minfer_status matmul_weight(const mf_graph *g, const mf_node *n, const mf
     if (!mf_type_get((uint32_t)w->type)->weight)
         return mf_fail(err, MINFER_ERR_UNSUPPORTED, "node %s: weight %s has type %s, which no matmul reads",
                        n->name, w->name, mf_type_name(w->type));
-    bool wider = x->op == MF_OP_FUSED_FFN;
-    if (wider ? x->shape[0] < w->dims[0] : x->shape[0] != w->dims[0])
+    int64_t have = x->op == MF_OP_FUSED_FFN ? x->shape[0] / 2 : x->shape[0];
+    if (have != w->dims[0])
         return mf_fail(err, MINFER_ERR_ARG, "node %s: source %s has %lld features, weight %s reads %lld",
-                       n->name, x->name, (long long)x->shape[0], w->name, (long long)w->dims[0]);
+                       n->name, x->name, (long long)have, w->name, (long long)w->dims[0]);
     return MINFER_OK;
 }
 
@@ -160,12 +160,28 @@ static minfer_status shape_get_rows(const mf_graph *g, mf_node *n, minfer_error 
     return MINFER_OK;
 }
 
+/* Ops that take an input per token know no more dimensions than [features, tokens]. */
+static minfer_status flat(const mf_graph *g, const mf_node *n, int i, minfer_error *err)
+{
+    const mf_node *x = src(g, n, i);
+    if (x->shape[2] != 1) return mismatch(n, err, "third dimension", x->shape[2], 1);
+    return x->shape[3] == 1 ? MINFER_OK : mismatch(n, err, "fourth dimension", x->shape[3], 1);
+}
+
+/* Source i holds one number for each token of source 0. */
+static minfer_status per_token(const mf_graph *g, const mf_node *n, int i, const char *what,
+                               minfer_error *err)
+{
+    MF_TRY(want_dtype(g, n, i, MF_TYPE_I32, err));
+    MF_TRY(flat(g, n, 0, err));
+    if (src(g, n, i)->shape[0] == src(g, n, 0)->shape[1]) return MINFER_OK;
+    return mismatch(n, err, what, src(g, n, i)->shape[0], src(g, n, 0)->shape[1]);
+}
+
 static minfer_status rope_fits(const mf_graph *g, const mf_node *n, const mf_attr_rope *a, int pos,
                                minfer_error *err)
 {
-    MF_TRY(want_dtype(g, n, pos, MF_TYPE_I32, err));
-    if (src(g, n, pos)->shape[0] != src(g, n, 0)->shape[1])
-        return mismatch(n, err, "number of positions", src(g, n, pos)->shape[0], src(g, n, 0)->shape[1]);
+    MF_TRY(per_token(g, n, pos, "number of positions", err));
     if (a->n_rot < 2 || a->n_rot % 2 || a->n_rot > a->head_dim)
         return mf_fail(err, MINFER_ERR_ARG, "node %s (%s): rotates %d of %d values", n->name,
                        mf_op_table[n->op].name, a->n_rot, a->head_dim);
@@ -198,11 +214,9 @@ static minfer_status shape_store(const mf_graph *g, mf_node *n, minfer_error *er
     const mf_attr_kv *kv = &n->attr.kv;
     MF_TRY(kv_fits(n, kv, err));
     MF_TRY(same_shape(g, n, err));
-    MF_TRY(want_dtype(g, n, 2, MF_TYPE_I32, err));
     if (src(g, n, 0)->shape[0] != (int64_t)kv->n_kv * kv->head_dim)
         return mismatch(n, err, "width", src(g, n, 0)->shape[0], (int64_t)kv->n_kv * kv->head_dim);
-    if (src(g, n, 2)->shape[0] != src(g, n, 0)->shape[1])
-        return mismatch(n, err, "number of cells", src(g, n, 2)->shape[0], src(g, n, 0)->shape[1]);
+    MF_TRY(per_token(g, n, 2, "number of cells", err));
     set_shape(n, MF_TYPE_I32, 1, 1, 1, 1);
     return MINFER_OK;
 }
@@ -235,9 +249,7 @@ static minfer_status shape_attn(const mf_graph *g, mf_node *n, minfer_error *err
     int64_t width = (int64_t)a->n_head * a->kv.head_dim, nt = src(g, n, 0)->shape[1];
     if (src(g, n, 0)->shape[0] < width)
         return mismatch(n, err, "width of the queries", src(g, n, 0)->shape[0], width);
-    MF_TRY(want_dtype(g, n, pos, MF_TYPE_I32, err));
-    if (src(g, n, pos)->shape[0] != nt)
-        return mismatch(n, err, "number of positions", src(g, n, pos)->shape[0], nt);
+    MF_TRY(per_token(g, n, pos, "number of positions", err));
     if (!causal && src(g, n, pos + 1)->shape[0] != nt * window_length(a->window))
         return mismatch(n, err, "length of the window", src(g, n, pos + 1)->shape[0],
                         nt * window_length(a->window));
@@ -320,7 +332,7 @@ static minfer_status shape_fused_qkv(const mf_graph *g, mf_node *n, minfer_error
     if (a->wv->dims[1] != nk) return mismatch(n, err, "rows of the value weight", a->wv->dims[1], nk);
     MF_TRY(qkv_widths(n, err));
     MF_TRY(rope_fits(g, n, &a->rope, 1, err));
-    MF_TRY(want_dtype(g, n, 2, MF_TYPE_I32, err));
+    MF_TRY(per_token(g, n, 2, "number of cells", err));
     set_shape(n, MF_TYPE_F32, nq + 2 * nk, src(g, n, 0)->shape[1], 1, 1);
     return MINFER_OK;
 }
@@ -332,12 +344,15 @@ static minfer_status shape_qkv_store(const mf_graph *g, mf_node *n, minfer_error
     MF_TRY(kv_fits(n, &a->kv, err));
     for (int i = 0; i < 3; i++) {
         MF_TRY(want_dtype(g, n, i, MF_TYPE_F32, err));
+        MF_TRY(flat(g, n, i, err));
         if (src(g, n, i)->shape[0] != (i ? nk : nq))
             return mismatch(n, err, "width of a source", src(g, n, i)->shape[0], i ? nk : nq);
+        if (src(g, n, i)->shape[1] != src(g, n, 0)->shape[1])
+            return mismatch(n, err, "number of tokens", src(g, n, i)->shape[1], src(g, n, 0)->shape[1]);
     }
     MF_TRY(qkv_widths(n, err));
     MF_TRY(rope_fits(g, n, &a->rope, 3, err));
-    MF_TRY(want_dtype(g, n, 4, MF_TYPE_I32, err));
+    MF_TRY(per_token(g, n, 4, "number of cells", err));
     like(n, src(g, n, 0));
     return MINFER_OK;
 }
@@ -347,6 +362,7 @@ static minfer_status shape_fused_ffn(const mf_graph *g, mf_node *n, minfer_error
     const mf_attr_ffn *a = &n->attr.ffn;
     MF_TRY(matmul_weight(g, n, a->gate, err));
     MF_TRY(matmul_weight(g, n, a->up, err));
+    MF_TRY(flat(g, n, 0, err));
     if (a->gate->dims[1] != a->up->dims[1])
         return mismatch(n, err, "rows of the up weight", a->up->dims[1], a->gate->dims[1]);
     set_shape(n, MF_TYPE_F32, 2 * a->gate->dims[1], src(g, n, 0)->shape[1], 1, 1);

@@ -6,7 +6,7 @@
 static double half_value(const uint8_t *p)
 {
     int bits = p[0] | p[1] << 8, e = bits >> 10 & 31, f = bits & 1023;
-    double v = e ? ldexp(1024 + f, e - 25) : ldexp(f, -24);
+    double v = e == 31 ? (f ? NAN : INFINITY) : e ? ldexp(1024 + f, e - 25) : ldexp(f, -24);
     return bits & 0x8000 ? -v : v;
 }
 
@@ -78,8 +78,7 @@ double exact_weight(mf_type type, const uint8_t *row, size_t i)
     }
 }
 
-/* Part of a weight that multiplies the activations' sum: the minimum, as a number to add. */
-static double minimum_of(mf_type type, const uint8_t *row, size_t i)
+double exact_minimum(mf_type type, const uint8_t *row, size_t i)
 {
     if (type == MF_TYPE_Q4_1) return half_value(row + i / 32 * 20 + 2);
     if (type == MF_TYPE_Q5_1) return half_value(row + i / 32 * 24 + 2);
@@ -100,7 +99,7 @@ exact_dot exact_quantized(mf_type type, const uint8_t *row, const cpu_act *a, in
         const int8_t *q = a->q + (first + b) * 32;
         double sum = 0, min = 0, d = (double)a->d[first + b];
         for (size_t j = 0; j < 32; j++) {
-            double m = minimum_of(type, row, b * 32 + j);
+            double m = exact_minimum(type, row, b * 32 + j);
             sum += (exact_weight(type, row, b * 32 + j) - m) * q[j];
             min += m * q[j];
         }

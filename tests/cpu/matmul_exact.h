@@ -9,6 +9,10 @@
  * another product, fits a double. */
 double exact_weight(mf_type type, const uint8_t *row, size_t i);
 
+/* The part of weight i that multiplies the activations' sum in its block, as a number to add: the minimum of
+ * Q4_1, Q5_1, Q4_K and Q5_K, 0 elsewhere. */
+double exact_minimum(mf_type type, const uint8_t *row, size_t i);
+
 /* A row times a token, and how far a kernel that keeps to the canonical order may be from it at most. */
 typedef struct exact_dot {
     double value, bound;

@@ -38,7 +38,8 @@ static void run_products(const products *p, const cpu_worker *w)
 typedef struct {
     products p;
     const mf_node *node;
-    float *q, *k, *v; /* of token 0 */
+    const float *from[3]; /* QKV_BIAS_ROPE_STORE: q, k and v as they come */
+    float *q, *k, *v;     /* of token 0 */
     size_t ldq, ldk, ldv;
     int32_t nt;
     const float *nq, *nk;
@@ -182,30 +183,34 @@ static minfer_status emit_fused_qkv(cpu_emit *e, const mf_node *n)
 static bool run_qkv_store(const cpu_step *s, const cpu_worker *w)
 {
     const fused *f = fused_of(s);
-    const float *const bias[] = {f->p.parts[0].bias, f->p.parts[1].bias, f->p.parts[2].bias};
-    int32_t nk = f->store.n_kv * f->store.head_dim;
+    size_t nk = (size_t)f->store.n_kv * (size_t)f->store.head_dim;
     for (int32_t t = 0; t < f->nt; t++) {
-        float *q = f->q + (size_t)t * f->ldq, *k = f->k + (size_t)t * f->ldk, *v = f->v + (size_t)t * f->ldv;
-        if (q != f->p.x + (size_t)t * f->ldq) memcpy(q, f->p.x + (size_t)t * f->ldq, f->ldq * sizeof *q);
-        if (bias[0]) w->k->add(q, q, bias[0], (int64_t)f->ldq);
-        if (bias[1]) w->k->add(k, k, bias[1], nk);
-        if (bias[2]) w->k->add(v, v, bias[2], nk);
+        float *to[3] = {f->q + (size_t)t * f->ldq, f->k, f->v};
+        for (int i = 0; i < 3; i++) {
+            size_t n = i ? nk : f->ldq;
+            const float *from = f->from[i] + (size_t)t * n, *bias = f->p.parts[i].bias;
+            if (to[i] != from) memcpy(to[i], from, n * sizeof *from);
+            if (bias) w->k->add(to[i], to[i], bias, (int64_t)n);
+        }
         if (!finish_token(f, w, t)) return false;
     }
     return true;
 }
 
-/* The op lies over q where it may; k and v are scratch for it, since nothing reads them afterwards. */
+/* The op lies over q where it may; k and v of a token are turned in rows of its own. */
 static minfer_status emit_qkv_store(cpu_emit *e, const mf_node *n)
 {
     const mf_attr_qkv *a = &n->attr.qkv;
     const mf_weight *biases[] = {a->bq, a->bk, a->bv};
+    size_t nk = (size_t)a->kv.n_kv * (size_t)a->kv.head_dim;
     fused *f;
     MF_TRY(push_fused(e, run_qkv_store, n, &f));
-    f->p.x = cpu_value(e, n->src[0]);
-    f->q = cpu_value(e, n->id), f->k = cpu_value(e, n->src[1]), f->v = cpu_value(e, n->src[2]);
+    for (int i = 0; i < 3; i++) f->from[i] = cpu_value(e, n->src[i]);
+    f->q = cpu_value(e, n->id);
     f->ldq = (size_t)n->shape[0];
-    f->ldk = f->ldv = (size_t)a->kv.n_kv * (size_t)a->kv.head_dim;
+    f->k = mf_arena_array(&e->p->arena, nk, sizeof *f->k);
+    f->v = mf_arena_array(&e->p->arena, nk, sizeof *f->v);
+    if (!f->k || !f->v) return MF_NOMEM(e->err);
     for (int i = 0; i < 3; i++) {
         const cpu_weight *b = NULL;
         if (biases[i]) MF_TRY(cpu_weight_need(e, n, biases[i], &b));

@@ -1,7 +1,6 @@
 /* Memory, queue and rules of the test device. */
 #include "device/test_device.h"
 
-#include "backends/backend.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/device.h"
 #include "device/fused_steps.h"
@@ -222,6 +221,16 @@ static minfer_status weight_register(mf_device *dev, const mf_weight *w, const v
     return cpu_device_ops.weight_register(dev, w, own, bytes, err);
 }
 
+/* With a name goes the device's copy of the bytes. */
+static void weights_forget(mf_device *dev, const char *prefix)
+{
+    test_device *d = self(dev);
+    for (size_t i = 0; i < d->cpu.n_weights; i++)
+        if (strncmp(d->cpu.weights[i]->name, prefix, strlen(prefix)) == 0)
+            buffer_free(dev, (void *)(uintptr_t)d->cpu.weights[i]->data);
+    cpu_device_ops.weights_forget(dev, prefix);
+}
+
 static minfer_status prepare(mf_device *dev, const mf_exec *x, mf_id a, mf_id b, void **program,
                              minfer_error *err)
 {
@@ -261,6 +270,11 @@ test_device_stats *test_device_get_stats(mf_device *d)
     return &self(d)->stats;
 }
 
+const mf_caps *test_device_caps(const mf_device *d)
+{
+    return &((const test_device *)(const void *)d)->caps;
+}
+
 static const mf_device_ops *device_ops(void)
 {
     static mf_device_ops ops;
@@ -274,6 +288,7 @@ static const mf_device_ops *device_ops(void)
     ops.wait = wait;
     ops.sync = sync;
     ops.weight_register = weight_register;
+    ops.weights_forget = weights_forget;
     ops.prepare = prepare;
     ops.run = run;
     ops.discard = discard;

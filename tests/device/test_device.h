@@ -5,7 +5,7 @@
 #ifndef MF_TESTS_TEST_DEVICE_H
 #define MF_TESTS_TEST_DEVICE_H
 
-#include "graph/device.h"
+#include "backends/backend.h"
 
 typedef struct test_device_stats {
     int runs, copies, waits, syncs, writes, reads,
@@ -29,6 +29,8 @@ typedef struct test_device_options {
 
 minfer_status test_device_open(const test_device_options *o, mf_device **out, minfer_error *err);
 test_device_stats *test_device_get_stats(mf_device *d);
+/* What it declares to run. */
+const mf_caps *test_device_caps(const mf_device *d);
 
 /* Fills a buffer with NaN bytes, as if it had never been written. */
 void test_device_poison(mf_device *d, void *buf, size_t bytes);

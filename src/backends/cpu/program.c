@@ -24,15 +24,14 @@ static bool conflicts(const cpu_range *a, const cpu_range *b)
     return (a->write || b->write) && a->lo < b->hi && b->lo < a->hi && !same_parts;
 }
 
-static minfer_status touch(cpu_emit *e, const void *ptr, size_t bytes, bool write)
+static minfer_status touch(cpu_emit *e, const void *ptr, size_t bytes, cpu_key key, bool write)
 {
     cpu_program *p = e->p;
-    cpu_step *s = &p->steps[p->n_steps - 1];
-    cpu_range r = {ptr, (const uint8_t *)ptr + bytes, s->key, write};
+    cpu_range r = {ptr, (const uint8_t *)ptr + bytes, key, write};
     bool hit = false;
     for (size_t i = 0; i < p->own_from && !hit; i++) hit = conflicts(&p->ranges[i], &r);
     if (hit) { /* what is older lies behind the barrier now */
-        s->barrier = true;
+        p->steps[p->n_steps - 1].barrier = true;
         p->n_ranges -= p->own_from;
         memmove(p->ranges, p->ranges + p->own_from, p->n_ranges * sizeof *p->ranges);
         p->own_from = 0;
@@ -43,13 +42,22 @@ static minfer_status touch(cpu_emit *e, const void *ptr, size_t bytes, bool writ
     return MINFER_OK;
 }
 
+static cpu_key step_key(const cpu_emit *e)
+{
+    return e->p->steps[e->p->n_steps - 1].key;
+}
+
 minfer_status cpu_reads(cpu_emit *e, const void *p, size_t bytes)
 {
-    return touch(e, p, bytes, false);
+    return touch(e, p, bytes, step_key(e), false);
 }
 minfer_status cpu_writes(cpu_emit *e, const void *p, size_t bytes)
 {
-    return touch(e, p, bytes, true);
+    return touch(e, p, bytes, step_key(e), true);
+}
+minfer_status cpu_writes_anywhere(cpu_emit *e, const void *p, size_t bytes)
+{
+    return touch(e, p, bytes, 0, true);
 }
 
 float *cpu_value(const cpu_emit *e, mf_id id)

@@ -159,6 +159,8 @@ extern cpu_emit_fn *const cpu_emitters[MF_OP_COUNT];
 minfer_status cpu_push(cpu_emit *e, cpu_step_fn *fn, const mf_node *n, cpu_key key, cpu_step **out);
 minfer_status cpu_reads(cpu_emit *e, const void *p, size_t bytes);
 minfer_status cpu_writes(cpu_emit *e, const void *p, size_t bytes);
+/* Written wherever the data says, whatever the step's key. */
+minfer_status cpu_writes_anywhere(cpu_emit *e, const void *p, size_t bytes);
 
 /* Addresses of values as this device sees them. */
 float *cpu_value(const cpu_emit *e, mf_id id);

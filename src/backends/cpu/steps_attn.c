@@ -310,13 +310,23 @@ size_t cpu_attn_thread_bytes(const mf_node *n)
     return mf_align_up(2 * CPU_ATTN_TILE * row, 64) + parts * part;
 }
 
+/* Which source holds the positions; the windows follow. */
+static int positions_at(const mf_node *n)
+{
+    return n->attr.attn.kind == MF_ATTN_FLASH ? 2 : 3;
+}
+
+static minfer_status touch_windows(cpu_emit *e, const mf_node *n)
+{
+    for (int32_t i = positions_at(n); i < n->n_src; i++) MF_TRY(cpu_reads_value(e, n->src[i]));
+    return MINFER_OK;
+}
+
 static minfer_status touch_all(cpu_emit *e, const mf_node *n)
 {
     const mf_kv_pair *pair = mf_alloc_kv_pair(e->x->alloc, n->attr.attn.kv.layer);
-    for (int32_t i = 0; i < n->n_src; i++) {
-        const mf_node *s = &e->x->graph->nodes[n->src[i]];
-        if (s->op != MF_OP_KVCACHE_STORE && s->op != MF_OP_KVCACHE_LOAD) MF_TRY(cpu_reads_value(e, s->id));
-    }
+    MF_TRY(cpu_reads_value(e, n->src[0]));
+    MF_TRY(touch_windows(e, n));
     MF_TRY(cpu_reads(e, pair->k, pair->bytes));
     return cpu_reads(e, pair->v, pair->bytes);
 }
@@ -325,7 +335,7 @@ static void fill(const cpu_emit *e, const mf_node *n, cpu_attn_args *a)
 {
     const mf_attr_attn *at = &n->attr.attn;
     const mf_kv_pair *pair = mf_alloc_kv_pair(e->x->alloc, at->kv.layer);
-    int pos = at->kind == MF_ATTN_FLASH ? 2 : 3;
+    int pos = positions_at(n);
     *a = (cpu_attn_args){.q = cpu_value(e, n->src[0]),
                          .y = cpu_value(e, n->id),
                          .ldq = (size_t)e->x->graph->nodes[n->src[0]].shape[0],
@@ -353,6 +363,10 @@ minfer_status cpu_emit_attn(cpu_emit *e, const mf_node *n)
     cpu_step *s;
     cpu_scratch layout;
     size_t shared = cpu_attn_shared_bytes(n);
+    if (n->attr.attn.kv.head_dim > CPU_ATTN_HEAD)
+        return mf_fail(e->err, MINFER_ERR_UNSUPPORTED,
+                       "node %s (attn): heads of %d values, the CPU reads up to %d", n->name,
+                       n->attr.attn.kv.head_dim, CPU_ATTN_HEAD);
     fill(e, n, &a);
     MF_TRY(cpu_push(e, shared ? run_few : run_many, n, 0, &s));
     s->complain = complain_window;
@@ -368,6 +382,7 @@ minfer_status cpu_emit_attn(cpu_emit *e, const mf_node *n)
     MF_TRY(cpu_push(e, run_merge, n, 0, &s));
     s->complain = complain_window;
     s->u.attn = a;
+    MF_TRY(touch_windows(e, n));
     MF_TRY(cpu_reads(e, a.parts, shared));
     return cpu_writes_value(e, n->id);
 }

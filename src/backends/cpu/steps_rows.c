@@ -361,6 +361,6 @@ minfer_status cpu_emit_store(cpu_emit *e, const mf_node *n)
     mf_type_row_bytes(kv->format, (uint64_t)kv->head_dim, &a->row_bytes);
     a->head_bytes = a->row_bytes * (size_t)kv->n_ctx;
     for (int i = 0; i < 3; i++) MF_TRY(cpu_reads_value(e, n->src[i]));
-    MF_TRY(cpu_writes(e, pair->k, pair->bytes));
-    return cpu_writes(e, pair->v, pair->bytes);
+    MF_TRY(cpu_writes_anywhere(e, pair->k, pair->bytes));
+    return cpu_writes_anywhere(e, pair->v, pair->bytes);
 }
