@@ -18,6 +18,18 @@ static size_t row_bytes(const x86_format *f, const cpu_matmul *m)
     return (size_t)(m->k / f->block_values) * (size_t)f->block_bytes;
 }
 
+/* What to prefetch while reading the panel at w that ends before row `end`: what comes X86_AHEAD bytes after
+ * it, up to m->next. Without that nothing new: a prefetch from pages that do not exist costs as much as a
+ * miss. */
+static const uint8_t *ahead_of(const x86_format *f, const cpu_matmul *m, const uint8_t *w, int32_t end,
+                               int32_t r1)
+{
+    size_t panel = (size_t)f->lanes * row_bytes(f, m), left = (size_t)(r1 - end) * row_bytes(f, m);
+    if (left == 0 && m->next) return m->next + X86_AHEAD;
+    if (left < panel + X86_AHEAD && !m->next) return w;
+    return w + panel + X86_AHEAD;
+}
+
 /* The panel that writes rows [r, min(r + lanes, r1)). It reads other rows too where it must: rows >= lanes.
  */
 static x86_panel panel_at(const x86_format *f, const cpu_matmul *m, int32_t r, int32_t r1)
@@ -26,8 +38,7 @@ static x86_panel panel_at(const x86_format *f, const cpu_matmul *m, int32_t r, i
     size_t stride = row_bytes(f, m);
     x86_panel p = {.w = m->w + (size_t)start * stride, .stride = stride, .y = m->y + start, .ldy = m->ldy};
     p.lanes = ((1u << (end - start)) - 1) & ~((1u << (r - start)) - 1);
-    p.next = end < r1 || !m->next ? p.w + (size_t)f->lanes * stride : m->next;
-    p.next += X86_AHEAD;
+    p.next = ahead_of(f, m, p.w, end, r1);
     return p;
 }
 
@@ -99,7 +110,7 @@ static void many_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, in
     while ((size_t)blocks * (size_t)f->panel_bytes > CPU_SCRATCH)
         blocks = (blocks + 1) / 2; /* very long rows */
     size_t panel = (size_t)blocks * (size_t)f->panel_bytes;
-    int32_t rows = min32(UNIT_ROWS, (int32_t)(CPU_SCRATCH / panel) * f->lanes);
+    int32_t fit = f->unit_bytes / (int32_t)panel, rows = min32(UNIT_ROWS, (fit ? fit : 1) * f->lanes);
     for (int32_t r = r0; r < r1; r += rows)
         for (int32_t b = 0; b < all; b += blocks) {
             unit u = {.f = f,
