@@ -16,7 +16,7 @@
 #define V_UNROLL _Pragma("clang loop unroll(full)")
 #define V_LOOP   _Pragma("clang loop unroll(disable)")
 #else
-#define V_UNROLL _Pragma("GCC unroll 16")
+#define V_UNROLL _Pragma("GCC unroll 32")
 #define V_LOOP   _Pragma("GCC unroll 1")
 #endif
 
