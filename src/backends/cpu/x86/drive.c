@@ -128,10 +128,8 @@ static void many_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, in
 
 void cpu_matmul_x86(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    if (m->rows < f->lanes || m->k == 0)
+    if (m->rows < f->lanes || m->k == 0 || m->nt <= 0)
         cpu_matmul_ref(m, r0, r1);
-    else if (m->nt <= 0)
-        return;
     else if (m->nt <= CPU_TILE_SMALL)
         few_tokens(f, m, r0, r1);
     else

@@ -9,7 +9,8 @@
  * the products that wait for them. */
 V_INLINE __m128i v_half2(const uint8_t *p, size_t s)
 {
-    return _mm_insert_epi16(_mm_insert_epi16(_mm_setzero_si128(), mf_load_u16(p), 0), mf_load_u16(p + s), 1);
+    return _mm_insert_epi16(_mm_insert_epi16(_mm_setzero_si128(), (short)mf_load_u16(p), 0),
+                            (short)mf_load_u16(p + s), 1);
 }
 
 V_INLINE __m128i v_half8(const uint8_t *p, size_t s)

@@ -16,10 +16,10 @@ enum {
     V_LANES = 8,
     V_BYTES = 32,
     V_VNNI = 0,   /* dot products go through 16 bits; bytes with a sign stay as they are */
+    V_AHEAD = 0,  /* few tokens: a block is unpacked into registers, then multiplied */
     V_PANELS = 1, /* panels of 32-blocks multiplied together */
-    V_GROUP = 2,  /* tokens multiplied together: beside the weights of a block registers are short */
-    V_UNIT_BYTES = 384 << 10, /* of unpacked panels, in the second-level cache */
-    V_AHEAD = 0,              /* few tokens: weights are unpacked into registers */
+    V_GROUP = 2,  /* tokens multiplied together: with a block's weights beside them they fill the registers */
+    V_UNIT_BYTES = 384 << 10, /* unpacked panels that stay in the second-level cache */
 };
 
 /* ---- integers */
@@ -30,11 +30,9 @@ enum {
 #define vi_add16(a, b)      _mm256_add_epi16(a, b)
 #define vi_mul32(a, b)      _mm256_mullo_epi32(a, b)
 #define vi_madd16(a, b)     _mm256_madd_epi16(a, b)
-#define vi_sll16(v, n)      _mm256_slli_epi16(v, n)
 #define vi_srl16(v, n)      _mm256_srli_epi16(v, n)
 #define vi_sll32(v, n)      _mm256_slli_epi32(v, n)
 #define vi_srl32(v, n)      _mm256_srli_epi32(v, n)
-#define vi_sra32(v, n)      _mm256_srai_epi32(v, n)
 #define vi_srl32_each(v, n) _mm256_srlv_epi32(v, n)
 #define vi_lo32(a, b)       _mm256_unpacklo_epi32(a, b)
 #define vi_hi32(a, b)       _mm256_unpackhi_epi32(a, b)
@@ -54,11 +52,6 @@ V_INLINE vi vi_load(const void *p)
     return _mm256_load_si256(p);
 }
 
-V_INLINE void vi_store(void *p, vi v)
-{
-    _mm256_store_si256(p, v);
-}
-
 /* 16 bytes to every group; one dword to every lane. */
 V_INLINE vi vi_cast128(const void *p)
 {
@@ -68,11 +61,6 @@ V_INLINE vi vi_cast128(const void *p)
 V_INLINE vi vi_cast32(const int32_t *p)
 {
     return _mm256_set1_epi32(*p);
-}
-
-V_INLINE vi vi_srl16_by(vi v, int n)
-{
-    return _mm256_srl_epi16(v, _mm_cvtsi32_si128(n));
 }
 
 /* 16 in every byte of v that has one of the bits. */
@@ -231,7 +219,6 @@ V_INLINE vi v_dot2_signed(vi w0, vi q0, vi w1, vi q1)
 /* ---- floats */
 
 #define vf_zero()        _mm256_setzero_ps()
-#define vf_add(a, b)     _mm256_add_ps(a, b)
 #define vf_mul(a, b)     _mm256_mul_ps(a, b)
 #define vf_fma(a, b, c)  _mm256_fmadd_ps(a, b, c)
 #define vf_fnma(a, b, c) _mm256_fnmadd_ps(a, b, c)

@@ -23,10 +23,11 @@ enum {
     V_LANES = 16,
     V_BYTES = 64,
     V_VNNI = 1,   /* dot products stay in 32 bits; bytes with a sign are shifted by 128 */
+    V_AHEAD = 1,  /* few tokens: a block is unpacked into the first-level cache while the last one is
+                     multiplied */
     V_PANELS = 2, /* panels of 32-blocks multiplied together: one broadcast serves two products */
-    V_GROUP = 8,  /* tokens multiplied together: all of a tile */
-    V_UNIT_BYTES = CPU_SCRATCH, /* of unpacked panels, in the second-level cache */
-    V_AHEAD = 1, /* few tokens: weights are unpacked into the first-level cache, a step ahead of their use */
+    V_GROUP = CPU_TILE_SMALL,   /* tokens multiplied together: all of a tile */
+    V_UNIT_BYTES = CPU_SCRATCH, /* unpacked panels that stay in the second-level cache */
 };
 
 /* ---- integers */
@@ -60,11 +61,6 @@ V_INLINE vi vi_load(const void *p)
     return _mm512_load_si512(p);
 }
 
-V_INLINE void vi_store(void *p, vi v)
-{
-    _mm512_store_si512(p, v);
-}
-
 /* 16 bytes to every group; one dword to every lane. */
 V_INLINE vi vi_cast128(const void *p)
 {
@@ -74,11 +70,6 @@ V_INLINE vi vi_cast128(const void *p)
 V_INLINE vi vi_cast32(const int32_t *p)
 {
     return _mm512_set1_epi32(*p);
-}
-
-V_INLINE vi vi_srl16_by(vi v, int n)
-{
-    return _mm512_srl_epi16(v, _mm_cvtsi32_si128(n));
 }
 
 /* 16 in every byte of v that has one of the bits. */
@@ -223,7 +214,6 @@ V_INLINE vi v_dot2(vi w0, vi q0, vi w1, vi q1)
 /* ---- floats */
 
 #define vf_zero()        _mm512_setzero_ps()
-#define vf_add(a, b)     _mm512_add_ps(a, b)
 #define vf_mul(a, b)     _mm512_mul_ps(a, b)
 #define vf_fma(a, b, c)  _mm512_fmadd_ps(a, b, c)
 #define vf_fnma(a, b, c) _mm512_fnmadd_ps(a, b, c)
