@@ -55,10 +55,14 @@ static uint16_t random_scale(mf_rng *r, bool extreme)
     return pick == 6 ? (uint16_t)(mf_rng_u64(r) & 0x83ff) : mf_f32_to_f16(uniform(r));
 }
 
+/* Extreme: all sizes, and blocks in which every value is near the largest with one sign, for the largest
+ * sums. */
 static float random_activation(mf_rng *r, size_t i, bool extreme)
 {
     static const float size[] = {1, 1e20f, 0, 1e-30f, 1e-42f, 1e-36f};
-    return uniform(r) * (extreme ? size[i / 48 % LEN(size)] : 1);
+    if (!extreme) return uniform(r);
+    float v = i / 32 % 4 == 1 ? (i / 128 % 2 ? 1 : -1) * (1 - 0.002f * fabsf(uniform(r))) : uniform(r);
+    return v * size[i / 48 % LEN(size)];
 }
 
 static void random_floats(mf_rng *r, mf_type type, uint8_t *w, size_t n, bool extreme)
