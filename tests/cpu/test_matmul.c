@@ -374,6 +374,31 @@ static void long_rows_avx512(void **state)
     check_long_rows(CPU_TIER_AVX512);
 }
 
+/* Chains of products that underflow to -0: a lane without an element must not add +0. */
+static void products_that_underflow_keep_their_sign(void **state)
+{
+    (void)state;
+    static const int32_t rows[] = {1, 3, 4, 9}, nt[] = {1, 2, 3, 7};
+    for (cpu_tier tier = 0; tier < CPU_TIER_COUNT; tier++) {
+        if (!cpu_tier_usable(tier)) continue;
+        cpu_kernels k = kernels_of(tier);
+        for (size_t i = 0; i < LEN(types); i++) {
+            if (!is_float(&types[i])) continue;
+            problem p = problem_new(&types[i], 9, 21, 7, false);
+            uint16_t small = types[i].type == MF_TYPE_F16 ? mf_f32_to_f16(1e-4f) : mf_f32_to_bf16(1e-4f);
+            for (size_t j = 0; j < 9 * 21; j++) {
+                float f = 1e-4f;
+                memcpy(p.w.data + j * types[i].bytes, types[i].bytes == 4 ? (void *)&f : &small,
+                       types[i].bytes);
+            }
+            for (size_t j = 0; j < 21 * 7; j++) ((float *)(void *)p.x.data)[j] = -1e-44f;
+            solve_scalar(&p);
+            assert_int_equal(mf_f32_bits(p.want[0]), 0x80000000u);
+            check_problem(&p, &k, (sizes){rows, nt, LEN(rows), LEN(nt)});
+        }
+    }
+}
+
 /* ---- the scalar tier against double precision */
 
 static void scalar_is_near_the_exact_product(void **state)
@@ -549,6 +574,7 @@ int main(void)
         cmocka_unit_test(avx512_has_the_bits_of_scalar),
         cmocka_unit_test(long_rows_avx2),
         cmocka_unit_test(long_rows_avx512),
+        cmocka_unit_test(products_that_underflow_keep_their_sign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
