@@ -2,8 +2,14 @@
  *
  * Conventions: every call that can fail returns a minfer_status and fills the caller's minfer_error, when one
  * is given, with one line that names the thing and the values. The library never exits, prints, or reads the
- * environment. Strings are UTF-8 with an explicit length unless said otherwise. Opaque objects belong to the
- * caller of the function that made them and are given back to the matching _free, which accepts NULL. */
+ * environment. Strings are UTF-8; where a length stands beside a pointer, the text may hold any byte and
+ * needs no terminator. Opaque objects belong to the caller of the function that made them and go back to the
+ * matching _free, which accepts NULL. Memory handed out as char ** or int32_t ** is given back with
+ * minfer_free.
+ *
+ * Objects: a model is a file, its tokenizer and its chat template; an engine runs it on devices; a session is
+ * one timeline of tokens in an engine's cache; a sampler turns logits into tokens. A model may be shared by
+ * engines and threads; an engine and everything made from it belong to one thread at a time. */
 #ifndef MINFER_H
 #define MINFER_H
 
@@ -32,6 +38,275 @@ typedef struct minfer_error {
     minfer_status code;
     char message[1024]; /* one line, always terminated */
 } minfer_error;
+
+#define MINFER_VERSION "0.1.0"
+MINFER_API const char *minfer_version(void); /* of the library: MINFER_VERSION when it was built */
+MINFER_API void minfer_free(void *p);
+
+/* ---- model files
+ * ------------------------------------------------------------------------------------------------- */
+
+typedef struct minfer_model minfer_model;
+
+/* Opens a GGUF file (any part of a split one), checks it whole, and prepares tokenizer and template. Weights
+ * stay in the mapped file. An architecture, tensor or key that cannot be used is refused by name. progress
+ * (may be NULL) is told a share of 0..1. */
+typedef void minfer_progress_fn(void *user, double share);
+MINFER_API minfer_status minfer_model_open(const char *path, minfer_progress_fn *progress, void *user,
+                                           minfer_model **out, minfer_error *err);
+
+/* Opens only metadata, tokenizer and template, of any architecture, also of files without tensors. Such a
+ * model makes no engine. */
+MINFER_API minfer_status minfer_model_open_vocab(const char *path, minfer_model **out, minfer_error *err);
+
+/* Opens only the directory of a file: for `info`, which also describes what cannot be run. */
+MINFER_API minfer_status minfer_model_open_info(const char *path, minfer_model **out, minfer_error *err);
+MINFER_API void minfer_model_free(minfer_model *m);
+
+typedef struct minfer_model_info {
+    const char *path, *architecture, *name; /* empty when the file does not say; owned by the model */
+    uint32_t gguf_version, n_parts;
+    uint64_t file_bytes, n_params;
+    size_t n_metadata, n_tensors;
+    int32_t n_vocab, n_ctx, n_embd, n_layer, n_head, n_head_kv, head_dim,
+        n_ff; /* 0 when not known; n_ctx as trained */
+    bool has_template;
+} minfer_model_info;
+MINFER_API void minfer_model_get_info(const minfer_model *m, minfer_model_info *out);
+
+/* Metadata entry i as text: long arrays are shortened ("[151936 strings]"); *value is for minfer_free. */
+MINFER_API minfer_status minfer_model_metadata(const minfer_model *m, size_t i, char **key, char **value,
+                                               minfer_error *err);
+
+/* The same as a JSON value of its own type, arrays whole. */
+MINFER_API minfer_status minfer_model_metadata_json(const minfer_model *m, size_t i, char **key, char **value,
+                                                    minfer_error *err);
+
+typedef struct minfer_tensor_info {
+    const char *name, *type; /* owned by the model */
+    uint32_t n_dims;
+    uint64_t dims[4], bytes; /* dims[0] is the row length */
+} minfer_tensor_info;
+MINFER_API void minfer_model_tensor(const minfer_model *m, size_t i, minfer_tensor_info *out);
+
+/* ---- text and tokens
+ * --------------------------------------------------------------------------------------------- */
+
+enum {
+    MINFER_TOKENIZE_SPECIAL = 1, /* recognise special tokens in the text */
+    MINFER_TOKENIZE_BOS = 2,     /* begin with BOS where the model's metadata asks for it, never twice */
+};
+MINFER_API minfer_status minfer_tokenize(const minfer_model *m, const char *text, size_t n, unsigned flags,
+                                         int32_t **ids, size_t *n_ids, minfer_error *err);
+
+/* The bytes of one token, which need not be whole characters. Control tokens give their name only when
+ * special is true. */
+MINFER_API minfer_status minfer_token_bytes(const minfer_model *m, int32_t id, bool special, char **bytes,
+                                            size_t *n, minfer_error *err);
+MINFER_API bool minfer_token_is_end(const minfer_model *m, int32_t id); /* ends a turn */
+MINFER_API int32_t minfer_token_bos(const minfer_model *m);             /* -1 when there is none */
+MINFER_API int32_t minfer_token_eos(const minfer_model *m);
+
+/* Chat templates. JSON texts; NULL = absent. special_tokens NULL: the model's own. */
+typedef struct minfer_chat {
+    const char *messages;       /* array of {role, content, ...} */
+    const char *tools;          /* array */
+    const char *kwargs;         /* object: further template variables */
+    const char *special_tokens; /* object: bos_token, eos_token, ... */
+    bool add_generation_prompt;
+} minfer_chat;
+
+/* Renders with the model's template (ChatML when it has none). An exception raised by the template is
+ * MINFER_ERR_ARG. */
+MINFER_API minfer_status minfer_chat_render(const minfer_model *m, const minfer_chat *chat, char **text,
+                                            size_t *n, minfer_error *err);
+/* Renders and turns the rendering into ids, BOS as with MINFER_TOKENIZE_BOS. Special tokens are recognised
+ * where the template put them: what stands in messages, tools and kwargs stays text. A token that the
+ * template itself looks for inside messages cannot be told apart and is recognised (<think> in old answers);
+ * a control token of which that is true outside the assistant's messages is MINFER_ERR_UNSUPPORTED. */
+MINFER_API minfer_status minfer_chat_tokenize(const minfer_model *m, const minfer_chat *chat, int32_t **ids,
+                                              size_t *n_ids, minfer_error *err);
+/* Renders with a template given as text; special_tokens NULL: none. */
+MINFER_API minfer_status minfer_template_render(const char *source, size_t source_n, const minfer_chat *chat,
+                                                char **text, size_t *n, minfer_error *err);
+
+/* ---- engine
+ * ------------------------------------------------------------------------------------------------------- */
+
+typedef struct minfer_engine minfer_engine;
+
+typedef enum minfer_cache_type {
+    MINFER_CACHE_DEFAULT,
+    MINFER_CACHE_F32,
+    MINFER_CACHE_F16,
+    MINFER_CACHE_Q8_0
+} minfer_cache_type;
+
+typedef struct minfer_engine_options {
+    int32_t
+        n_ctx; /* cells of the cache; 0 = 4096 or the model's, whichever is less; clamped to the model's */
+    int32_t n_threads; /* 0 = physical cores within affinity and quota */
+    int32_t n_batch;   /* most tokens of one forward pass; 0 = 512 */
+    minfer_cache_type cache_type;
+    const char *backends; /* names separated by commas; NULL = all usable here */
+    int32_t gpu_layers;   /* -1 = all */
+    uint64_t gpu_budget;  /* bytes; 0 = no limit */
+    const char *cpu_tier; /* "scalar", "avx2", "avx512": the highest to use; NULL = the best */
+    bool no_flash_attn, no_fuse_qkv, no_fuse_ffn, no_fuse;
+    /* When set, told one line per graph built: splits and node counts. */
+    void (*trace)(void *user, const char *text);
+    void *trace_user;
+} minfer_engine_options;
+
+MINFER_API void minfer_engine_options_init(minfer_engine_options *o); /* the defaults */
+/* Refuses what no model could make usable: values out of range, an unknown tier, and backends that are
+ * unknown, not compiled in or not usable here (the message says which). minfer_engine_create does it, too. */
+MINFER_API minfer_status minfer_engine_options_check(const minfer_engine_options *o, minfer_error *err);
+MINFER_API minfer_status minfer_engine_create(const minfer_model *m, const minfer_engine_options *o,
+                                              minfer_engine **out, minfer_error *err);
+MINFER_API void minfer_engine_free(minfer_engine *e);
+
+typedef struct minfer_engine_info {
+    int32_t n_ctx, n_threads, n_vocab; /* n_vocab: length of a row of logits */
+    const char *backends;              /* "cpu" */
+    const char *cpu_tier;              /* "avx2" */
+    const char *cache_type;            /* "f16" */
+    uint64_t graphs_built, graphs_reused;
+} minfer_engine_info;
+MINFER_API void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out);
+
+typedef enum minfer_graph_format { MINFER_GRAPH_DOT, MINFER_GRAPH_JSON } minfer_graph_format;
+/* The graph of n_tokens tokens (1: decode) as text, as it would run: assigned and fused. */
+MINFER_API minfer_status minfer_engine_graph(minfer_engine *e, int32_t n_tokens, minfer_graph_format format,
+                                             char **text, size_t *n, minfer_error *err);
+
+/* ---- session: one timeline of tokens
+ * ------------------------------------------------------------------------------ */
+
+typedef struct minfer_session minfer_session;
+
+MINFER_API minfer_status minfer_session_create(minfer_engine *e, minfer_session **out, minfer_error *err);
+MINFER_API void minfer_session_free(minfer_session *s);
+
+/* Appends n tokens. logits (may be NULL) receives n_logits rows of n_vocab floats, those of the last n_logits
+ * tokens, n_logits <= n. Without room for all n tokens nothing is fed and the status is MINFER_ERR_LIMIT;
+ * after another error the session is as before the call. */
+MINFER_API minfer_status minfer_session_feed(minfer_session *s, const int32_t *tokens, size_t n,
+                                             float *logits, size_t n_logits, minfer_error *err);
+MINFER_API size_t minfer_session_length(const minfer_session *s);
+MINFER_API const int32_t *minfer_session_tokens(const minfer_session *s);
+/* Forgets everything from position n on. */
+MINFER_API minfer_status minfer_session_rollback(minfer_session *s, size_t n, minfer_error *err);
+
+/* ---- sampling
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* Order: logit bias, penalties, DRY, (temperature < 1e-6: argmax, first index on ties), top-k, typical,
+ * top-p, min-p, XTC, temperature and draw, or mirostat. */
+typedef struct minfer_sampling {
+    float temperature;                         /* 0.8; >= 0 */
+    int32_t top_k;                             /* 40; <= 0: off */
+    float top_p;                               /* 0.95; 0..1; keeps the token that crosses */
+    float min_p;                               /* 0; 0..1 */
+    float typical_p;                           /* 1; 0..1; 1: off */
+    float repeat_penalty;                      /* 1.1; > 0; 1: off */
+    int32_t repeat_last_n;                     /* 64; 0: off; -1: the whole context */
+    float frequency_penalty, presence_penalty; /* 0; -2..2 */
+    float xtc_probability, xtc_threshold;      /* 0, 0.1; 0..1 */
+    float dry_multiplier, dry_base;            /* 0 (off), >= 0; 1.75, >= 1 */
+    int32_t dry_allowed_length;                /* 2; >= 0 */
+    int32_t mirostat;                          /* 0, 1 or 2 */
+    float mirostat_tau, mirostat_eta;          /* 5, 0.1; >= 0 */
+    uint64_t seed;
+    const struct minfer_logit_bias {
+        int32_t id;
+        float bias; /* -infinity forbids */
+    } * logit_bias;
+    size_t n_logit_bias;
+} minfer_sampling;
+
+MINFER_API void minfer_sampling_init(minfer_sampling *p);
+/* The values a model's file recommends (general.sampling.*) for fields whose bit is not set in `given` (bit i
+ * = i-th MINFER_SAMPLING_ name). */
+enum {
+    MINFER_SAMPLING_TEMPERATURE = 1,
+    MINFER_SAMPLING_TOP_K = 2,
+    MINFER_SAMPLING_TOP_P = 4,
+    MINFER_SAMPLING_MIN_P = 8,
+    MINFER_SAMPLING_REPEAT_PENALTY = 16,
+    MINFER_SAMPLING_REPEAT_LAST_N = 32,
+    MINFER_SAMPLING_XTC_PROBABILITY = 64,
+    MINFER_SAMPLING_XTC_THRESHOLD = 128,
+    MINFER_SAMPLING_MIROSTAT = 256,
+    MINFER_SAMPLING_MIROSTAT_TAU = 512,
+    MINFER_SAMPLING_MIROSTAT_ETA = 1024,
+};
+MINFER_API minfer_status minfer_sampling_recommended(const minfer_model *m, unsigned given,
+                                                     minfer_sampling *p, minfer_error *err);
+
+typedef struct minfer_sampler minfer_sampler;
+/* Refuses values out of range, naming the field. logit_bias is copied. n_vocab bounds its ids. */
+MINFER_API minfer_status minfer_sampler_create(const minfer_sampling *p, int32_t n_vocab,
+                                               minfer_sampler **out, minfer_error *err);
+/* The same for a model: its vocabulary bounds the ids, and line ends, marks and control tokens end what DRY
+ * compares. */
+MINFER_API minfer_status minfer_sampler_create_for(const minfer_model *m, const minfer_sampling *p,
+                                                   minfer_sampler **out, minfer_error *err);
+MINFER_API void minfer_sampler_free(minfer_sampler *s);
+/* Draws a token from logits[n_vocab]; history holds the tokens so far (for penalties and DRY). NaN or
+ * infinite logits are an error. */
+MINFER_API minfer_status minfer_sampler_sample(minfer_sampler *s, const float *logits, const int32_t *history,
+                                               size_t n_history, int32_t *id, minfer_error *err);
+
+/* ---- generation
+ * ----------------------------------------------------------------------------------------------------- */
+
+typedef enum minfer_finish {
+    MINFER_FINISH_STOP,
+    MINFER_FINISH_LENGTH,
+    MINFER_FINISH_CANCELLED
+} minfer_finish;
+
+typedef struct minfer_generate_options {
+    int32_t max_tokens;      /* < 0: until the end or the context is full */
+    const char *const *stop; /* stop strings, matched against the bytes of the whole output; the text is cut
+                                before the earliest */
+    size_t n_stop;
+    bool ignore_end; /* do not stop at end-of-turn tokens */
+    bool special;    /* write control tokens as their names */
+    /* Told every token (id, or -1) and the text that became certain with it: whole characters only, nothing
+     * of a possible stop string. false cancels. */
+    bool (*on_text)(void *user, int32_t id, const char *text, size_t n);
+    void *user;
+} minfer_generate_options;
+
+typedef struct minfer_generate_result {
+    minfer_finish finish;
+    size_t n_prompt, n_generated; /* tokens; the end-of-turn token counts as generated */
+    int64_t prompt_ns, first_ns,
+        decode_ns; /* feeding the prompt; from the call to the first token; from then on */
+} minfer_generate_result;
+
+/* Feeds the prompt (at least one token) and generates. A prompt that leaves no room for one token is
+ * MINFER_ERR_LIMIT, with nothing fed. */
+MINFER_API minfer_status minfer_generate(minfer_session *s, minfer_sampler *sampler, const int32_t *prompt,
+                                         size_t n_prompt, const minfer_generate_options *o,
+                                         minfer_generate_result *result, minfer_error *err);
+
+/* ---- the model cache
+ * ------------------------------------------------------------------------------------------------- */
+
+/* Turns what a user calls a model (a path, or the name of a cached file with or without its quantization and
+ * .gguf) into a path. NULL or "": the default model. Several matches are listed and refused. dir is the cache
+ * folder. */
+MINFER_API minfer_status minfer_hub_resolve(const char *dir, const char *name, char **path,
+                                            minfer_error *err);
+
+/* Cached models, one call per model (first part of split ones), sorted by name. false stops. */
+typedef bool minfer_hub_fn(void *user, const char *name, const char *path, uint64_t bytes);
+MINFER_API minfer_status minfer_hub_list(const char *dir, minfer_hub_fn *fn, void *user, minfer_error *err);
+
+#define MINFER_DEFAULT_MODEL "SmolLM2-135M-Instruct"
 
 #ifdef __cplusplus
 }

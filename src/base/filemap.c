@@ -58,6 +58,7 @@ void mf_filemap_close(mf_filemap *m)
 minfer_status mf_file_read(const char *path, size_t limit, char **data, size_t *size, minfer_error *err)
 {
     bool std = strcmp(path, "-") == 0;
+    const char *name = std ? "stdin" : path;
     mf_buf b = {0};
     minfer_status st = MINFER_OK;
     size_t unused;
@@ -67,10 +68,10 @@ minfer_status mf_file_read(const char *path, size_t limit, char **data, size_t *
         char chunk[65536];
         ssize_t n = read(fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) st = mf_fail(err, MINFER_ERR_IO, "%s: %s", path, strerror(errno));
+        if (n < 0) st = mf_fail(err, MINFER_ERR_IO, "%s: %s", name, strerror(errno));
         if (n <= 0) break;
         if (b.len + (size_t)n > limit)
-            st = mf_fail(err, MINFER_ERR_LIMIT, "%s: larger than %zu bytes", path, limit);
+            st = mf_fail(err, MINFER_ERR_LIMIT, "%s: larger than %zu bytes", name, limit);
         else if (!mf_buf_append(&b, chunk, (size_t)n))
             st = MF_NOMEM(err);
     }

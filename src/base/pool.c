@@ -1,10 +1,11 @@
-/* Thread pool: an epoch announces work, a sense-reversing counter is the barrier. Threads that wait long stop
- * spinning: at a barrier they yield, between runs they park on a condition variable. */
+/* Thread pool: an epoch announces work, a phase ends a barrier. Whoever waits spins for a while and then
+ * sleeps, so that a thread that waits never keeps the core from the one it waits for: at once when there are
+ * more threads than cores, after some microseconds when other programs have taken a core. */
 #include "base/pool.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -17,20 +18,26 @@
 #define cpu_relax() ((void)0)
 #endif
 
-enum { SPIN_BARRIER = 4000, SPIN_IDLE = 20000 };
+enum { SPIN_NS = 60000, SPIN_IDLE_NS = 200000, SPIN_CROWDED_NS = 2000, RELAX = 32 };
+
+/* A counter that threads wait on to change. */
+typedef struct {
+    _Alignas(64) atomic_uint value;
+    atomic_int sleepers;
+} event;
 
 struct mf_pool {
     int n;
+    int64_t spin_ns, idle_ns;
     pthread_t threads[MF_MAX_THREADS];
     mf_pool_fn *fn;
     void *arg;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
-    _Alignas(64) atomic_uint epoch; /* grows by one per run */
-    atomic_int parked;
-    atomic_bool stop;
+    event epoch;                     /* grows by one per run */
+    event phase;                     /* grows by one per completed barrier */
     _Alignas(64) atomic_int arrived; /* at the current barrier */
-    atomic_uint phase;               /* grows by one per completed barrier */
+    atomic_bool stop;
 };
 
 typedef struct {
@@ -38,30 +45,54 @@ typedef struct {
     int ith;
 } worker_arg;
 
+static bool changed(event *e, unsigned from)
+{
+    return atomic_load_explicit(&e->value, memory_order_acquire) != from;
+}
+
+static void sleep_until(mf_pool *p, event *e, unsigned from)
+{
+    pthread_mutex_lock(&p->mutex);
+    atomic_fetch_add(&e->sleepers, 1);
+    while (atomic_load(&e->value) == from) pthread_cond_wait(&p->wake, &p->mutex);
+    atomic_fetch_sub(&e->sleepers, 1);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+/* Returns when e is no longer `from`. */
+static void await(mf_pool *p, event *e, unsigned from, int64_t spin_ns)
+{
+    for (int i = 0; i < RELAX; i++) {
+        if (changed(e, from)) return;
+        cpu_relax();
+    }
+    for (int64_t end = mf_clock_ns() + spin_ns; mf_clock_ns() < end;)
+        for (int i = 0; i < RELAX; i++) {
+            if (changed(e, from)) return;
+            cpu_relax();
+        }
+    sleep_until(p, e, from);
+}
+
+static void advance(mf_pool *p, event *e)
+{
+    atomic_fetch_add(&e->value, 1);
+    if (atomic_load(&e->sleepers) == 0) return;
+    pthread_mutex_lock(&p->mutex);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->mutex);
+}
+
 void mf_pool_barrier(mf_pool *p)
 {
     if (p->n == 1) return;
-    unsigned phase = atomic_load_explicit(&p->phase, memory_order_relaxed);
+    unsigned phase = atomic_load_explicit(&p->phase.value, memory_order_relaxed);
     if (atomic_fetch_add_explicit(&p->arrived, 1, memory_order_acq_rel) == p->n - 1) {
         atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&p->phase, phase + 1, memory_order_release);
-        return;
+        advance(p, &p->phase);
+    } else {
+        await(p, &p->phase, phase, p->spin_ns);
     }
-    for (int spins = 0; atomic_load_explicit(&p->phase, memory_order_acquire) == phase;) {
-        if (++spins < SPIN_BARRIER)
-            cpu_relax();
-        else
-            sched_yield();
-    }
-}
-
-static void park(mf_pool *p, unsigned seen)
-{
-    pthread_mutex_lock(&p->mutex);
-    atomic_fetch_add(&p->parked, 1);
-    while (atomic_load(&p->epoch) == seen) pthread_cond_wait(&p->wake, &p->mutex);
-    atomic_fetch_sub(&p->parked, 1);
-    pthread_mutex_unlock(&p->mutex);
 }
 
 static void *worker(void *v)
@@ -70,24 +101,11 @@ static void *worker(void *v)
     mf_pool *p = w.pool;
     mf_free(v);
     for (unsigned seen = 0;; seen++) {
-        for (int spins = 0; atomic_load_explicit(&p->epoch, memory_order_acquire) == seen; cpu_relax())
-            if (++spins == SPIN_IDLE) {
-                park(p, seen);
-                break;
-            }
+        await(p, &p->epoch, seen, p->idle_ns);
         if (atomic_load(&p->stop)) return NULL;
         p->fn(p->arg, w.ith, p->n);
         mf_pool_barrier(p);
     }
-}
-
-static void announce(mf_pool *p)
-{
-    atomic_fetch_add(&p->epoch, 1);
-    if (atomic_load(&p->parked) == 0) return;
-    pthread_mutex_lock(&p->mutex);
-    pthread_cond_broadcast(&p->wake);
-    pthread_mutex_unlock(&p->mutex);
 }
 
 void mf_pool_run(mf_pool *p, mf_pool_fn *fn, void *arg)
@@ -98,7 +116,7 @@ void mf_pool_run(mf_pool *p, mf_pool_fn *fn, void *arg)
     }
     p->fn = fn;
     p->arg = arg;
-    announce(p);
+    advance(p, &p->epoch);
     fn(arg, 0, p->n);
     mf_pool_barrier(p);
 }
@@ -117,7 +135,7 @@ static minfer_status start_worker(mf_pool *p, int ith, minfer_error *err)
 static void stop_workers(mf_pool *p, int n)
 {
     atomic_store(&p->stop, true);
-    announce(p);
+    advance(p, &p->epoch);
     for (int i = 1; i < n; i++) pthread_join(p->threads[i], NULL);
 }
 
@@ -130,6 +148,9 @@ minfer_status mf_pool_create(int n_threads, mf_pool **out, minfer_error *err)
     if (!p) return MF_NOMEM(err);
     memset(p, 0, sizeof *p);
     p->n = n_threads;
+    bool crowded = n_threads > mf_cpu_count();
+    p->spin_ns = crowded ? SPIN_CROWDED_NS : SPIN_NS;
+    p->idle_ns = crowded ? SPIN_CROWDED_NS : SPIN_IDLE_NS;
     pthread_mutex_init(&p->mutex, NULL);
     pthread_cond_init(&p->wake, NULL);
     for (int i = 1; i < n_threads; i++) {

@@ -6,6 +6,8 @@
 
 #include "base/status.h"
 
+/* Every id that has a known memory layout has a name here, so that files which hold such tensors can be
+ * opened and listed. Computing with them is another matter: mf_type_info.weight says which. */
 typedef enum mf_type {
     MF_TYPE_F32 = 0,
     MF_TYPE_F16 = 1,
@@ -14,23 +16,48 @@ typedef enum mf_type {
     MF_TYPE_Q5_0 = 6,
     MF_TYPE_Q5_1 = 7,
     MF_TYPE_Q8_0 = 8,
+    MF_TYPE_Q8_1 = 9,
+    MF_TYPE_Q2_K = 10,
+    MF_TYPE_Q3_K = 11,
     MF_TYPE_Q4_K = 12,
     MF_TYPE_Q5_K = 13,
     MF_TYPE_Q6_K = 14,
+    MF_TYPE_Q8_K = 15,
+    MF_TYPE_IQ2_XXS = 16,
+    MF_TYPE_IQ2_XS = 17,
+    MF_TYPE_IQ3_XXS = 18,
+    MF_TYPE_IQ1_S = 19,
+    MF_TYPE_IQ4_NL = 20,
+    MF_TYPE_IQ3_S = 21,
+    MF_TYPE_IQ2_S = 22,
+    MF_TYPE_IQ4_XS = 23,
+    MF_TYPE_I8 = 24,
+    MF_TYPE_I16 = 25,
     MF_TYPE_I32 = 26,
+    MF_TYPE_I64 = 27,
+    MF_TYPE_F64 = 28,
+    MF_TYPE_IQ1_M = 29,
     MF_TYPE_BF16 = 30,
-    MF_TYPE_COUNT = 31, /* ids below this may index tables; most are holes */
+    MF_TYPE_TQ1_0 = 34,
+    MF_TYPE_TQ2_0 = 35,
+    MF_TYPE_MXFP4 = 39,
+    MF_TYPE_NVFP4 = 40,
+    MF_TYPE_Q1_0 = 41,
+    MF_TYPE_Q2_0 = 42,
+    MF_TYPE_COUNT, /* ids below this may index tables; some are holes */
 } mf_type;
 
+/* Three kinds of entries: name NULL, an id nobody has given a meaning; block_values 0, a format that GGUF
+ * once had and that has been taken out of it (its layout is not known here); all others have a layout. */
 typedef struct mf_type_info {
-    const char *name;      /* "Q4_K"; NULL: unknown to minfer */
+    const char *name;      /* "Q4_K" */
     uint16_t block_values; /* values per block, 1 for plain types */
     uint16_t block_bytes;
-    bool weight;    /* may be the weight of a matmul and of GetRows */
-    bool quantized; /* meets activations quantized to Q8_0 blocks of 32 */
+    bool weight;    /* minfer computes with it: matmul, GetRows, mf_dequantize_row */
+    bool quantized; /* such a weight meets activations quantized to Q8_0 blocks of 32 */
 } mf_type_info;
 
-/* Never NULL; an unknown id gives an entry whose name is NULL. */
+/* Never NULL; any number may be asked for. */
 const mf_type_info *mf_type_get(uint32_t type);
 static inline const char *mf_type_name(mf_type t)
 {
@@ -38,8 +65,13 @@ static inline const char *mf_type_name(mf_type t)
     return n ? n : "?";
 }
 
-/* Bytes of a row of n values (n a multiple of block_values); false when it does not fit or n is not. */
+/* Bytes of a row of n values; false when n is no multiple of block_values, the size does not fit, or the type
+ * has no known layout. */
 bool mf_type_row_bytes(mf_type type, uint64_t n, size_t *bytes);
+
+/* Bytes of a whole tensor, rows of dims[0] values; false as above, or when the product of all four dims or
+ * the size does not fit. */
+bool mf_type_tensor_bytes(mf_type type, const uint64_t dims[4], size_t *bytes);
 
 /* Block layouts, little-endian. d, m, dmin are half floats.
  * Q4_0: d, qs[16]            w = d * (q - 8);   q: low nibbles are values 0..15, high nibbles 16..31
@@ -76,8 +108,8 @@ static inline void mf_k4_scale_min(const uint8_t *s, int j, int *scale, int *min
 }
 
 /* Expands one row of n values to floats: the definition of what a weight is. n is a multiple of block_values.
- * Each value is one product, and one fma or subtraction where there is a minimum, rounded to float as
- * docs/numerics.md says. type must be a weight type. */
+ * Each value is one product, and one subtraction or addition where there is a minimum, rounded to float as
+ * docs/numerics.md says. src may be unaligned. type is a weight type; any other leaves dst as it was. */
 void mf_dequantize_row(mf_type type, const void *src, float *dst, size_t n);
 
 #endif

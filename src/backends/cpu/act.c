@@ -10,6 +10,11 @@ static size_t part(size_t bytes)
     return mf_align_up(bytes, 64);
 }
 
+int32_t cpu_act_tokens(int32_t nt)
+{
+    return nt <= CPU_TILE_SMALL ? CPU_TILE_SMALL : CPU_TILE;
+}
+
 size_t cpu_act_bytes(int32_t k, int32_t nt)
 {
     size_t n = (size_t)k * (size_t)nt, blocks = n / 32;
@@ -20,7 +25,7 @@ void cpu_act_bind(cpu_act *a, void *mem, int32_t k, int32_t nt)
 {
     size_t n = (size_t)k * (size_t)nt, dwords = part(n / 32 * 4);
     uint8_t *p = mem;
-    *a = (cpu_act){.k = k, .nt = nt, .tok = nt <= CPU_TILE_SMALL ? CPU_TILE_SMALL : CPU_TILE};
+    *a = (cpu_act){.k = k, .nt = nt, .tok = cpu_act_tokens(nt)};
     a->q = (int8_t *)p;
     p += part(n);
     a->d = (float *)(void *)p;

@@ -25,6 +25,7 @@ typedef struct cpu_act {
 
 /* Never wraps: k and nt are 31 bits each, and a value takes less than 4 bytes. */
 size_t cpu_act_bytes(int32_t k, int32_t nt);
+int32_t cpu_act_tokens(int32_t nt); /* tokens per tile for nt tokens */
 /* Points a into mem (cpu_act_bytes(k, nt) bytes, 64-byte aligned). Touches none of it. */
 void cpu_act_bind(cpu_act *a, void *mem, int32_t k, int32_t nt);
 
@@ -60,45 +61,56 @@ typedef void cpu_matmul_fn(const cpu_matmul *m, int32_t r0, int32_t r1);
  * -------------------------------------------------------------------------------------------------- */
 
 enum { CPU_ATTN_TILE = 256 }; /* cells per tile, at absolute indices within the sequence */
+enum { CPU_ATTN_HEAD = 256 }; /* largest head_dim */
 
 /* One tile of one KV head against some query rows (any mix of tokens and query heads of the group). Partial
- * result of row i at part + i * (2 + head_dim): m, l, o[head_dim]. */
+ * result of row i at part + i * (2 + head_dim): m, l, o[head_dim] of docs/numerics.md; m is never -0. A row's
+ * result does not depend on the other rows of the call. Cells from the last row's n on are not read. */
 typedef struct cpu_attn_tile {
-    int32_t head_dim, rows;
-    float scale;
+    int32_t head_dim; /* even, 2..CPU_ATTN_HEAD; multiples of 16 are fast */
+    int32_t rows; /* any number from 0; 16 and more that share a tile are the efficient case of a prefill */
+    float scale;  /* finite */
     mf_type kv_type;   /* F32 or F16 */
-    const void *k, *v; /* cell c at k + c * cell_bytes; head_dim values each */
+    const void *k, *v; /* cell c at k + c * cell_bytes: head_dim values, aligned to their type */
     size_t cell_bytes;
     const float *const *q; /* [rows]: head_dim floats each */
     const int32_t *n;      /* [rows]: cells this row sees, 1..CPU_ATTN_TILE, never decreasing */
-    float *part;
+    float *part;           /* overlaps no input */
 } cpu_attn_tile;
 
 typedef void cpu_attn_tile_fn(const cpu_attn_tile *a);
 
-/* y[head_dim] of one row from its n_tiles partials, `stride` floats apart, in tile order. */
+/* y[head_dim] of one row from its n_tiles >= 1 partials, `stride` floats apart, in tile order. y overlaps
+ * none of them. */
 typedef void cpu_attn_merge_fn(const float *part, size_t stride, int32_t n_tiles, int32_t head_dim, float *y);
 
 /* ---- rows and elements
  * ------------------------------------------------------------------------------------------ */
 
-/* y = x / rms(x) * w over n values. y may be x. */
-typedef void cpu_rms_norm_fn(float *y, const float *x, const float *w, int32_t n, float eps);
-typedef void cpu_softmax_fn(float *y, const float *x, int32_t n); /* y may be x */
+/* Where "y may be x" is said, y is x or overlaps it nowhere. Any alignment of float is fine. */
 
-/* Rotates the first n_rot values of each of n_heads heads of head_dim values (rest copied). cs holds n_rot/2
- * cosines, then n_rot/2 sines. interleaved: pairs (2i, 2i+1); otherwise (i, i + n_rot/2). y may be x. */
+/* y = (x * r) * w over n >= 1 values, r = 1 / sqrt(sum x^2 / n + eps). y may be x. */
+typedef void cpu_rms_norm_fn(float *y, const float *x, const float *w, int32_t n, float eps);
+/* y = e(x - max) / sum of these over n >= 1 values. y may be x. */
+typedef void cpu_softmax_fn(float *y, const float *x, int32_t n);
+
+/* Rotates the first n_rot values (even, <= head_dim) of each of n_heads heads of head_dim values; the rest is
+ * copied. cs holds n_rot/2 cosines, then n_rot/2 sines. interleaved: pairs (2i, 2i+1); otherwise
+ * (i, i + n_rot/2). y may be x. */
 typedef void cpu_rope_fn(float *y, const float *x, const float *cs, int32_t n_heads, int32_t head_dim,
                          int32_t n_rot, bool interleaved);
 
-/* cs for one position: inv_freq[i] in double, i < n_rot/2. */
+/* cs for one position: cosines and sines of position * inv_freq[i], i < half = n_rot/2, rounded from double.
+ */
 typedef void cpu_rope_angles_fn(float *cs, const double *inv_freq, int32_t half, int32_t position);
 
 typedef void cpu_binary_fn(float *y, const float *a, const float *b, int64_t n); /* y may be a or b */
 typedef void cpu_unary_fn(float *y, const float *x, int64_t n);                  /* y may be x */
-typedef void cpu_scale_fn(float *y, const float *x, float s, int64_t n);
+typedef void cpu_scale_fn(float *y, const float *x, float s, int64_t n);         /* y may be x */
 
-/* Stores n floats as type (F32, F16, Q8_0). */
+/* Stores n floats as type: F32; F16, rounded to nearest even; Q8_0 (n a multiple of 32), where a block holds
+ * d = half(amax / 127) and q = rint(x * (127 / amax)), zeros for amax < 2^-118, and d = NaN with zeros where
+ * a value is not finite. dst has no alignment. */
 typedef void cpu_store_row_fn(mf_type type, void *dst, const float *x, int32_t n);
 
 /* ---- the table
@@ -123,6 +135,7 @@ typedef struct cpu_kernels {
 /* A tier's own entries, written over the table of the tier below. _matmul_: quantize and matmul; _rows_:
  * attention, norms, elements. */
 void cpu_matmul_init_ref(cpu_kernels *k);
+void cpu_rows_init_ref(cpu_kernels *k);
 void cpu_matmul_init_avx2(cpu_kernels *k);
 void cpu_rows_init_avx2(cpu_kernels *k);
 void cpu_matmul_init_avx512(cpu_kernels *k);

@@ -71,10 +71,10 @@ static const struct {
     bool (*usable)(void);
     void (*init[2])(cpu_kernels *k);
 } tiers[CPU_TIER_COUNT] = {
-    [CPU_TIER_SCALAR] = {"scalar", always, {cpu_matmul_init_ref}},
+    [CPU_TIER_SCALAR] = {"scalar", always, {cpu_matmul_init_ref, cpu_rows_init_ref}},
 #if defined(__x86_64__)
-    [CPU_TIER_AVX2] = {"avx2", has_avx2, {cpu_matmul_init_avx2}},
-    [CPU_TIER_AVX512] = {"avx512", has_avx512, {cpu_matmul_init_avx512}},
+    [CPU_TIER_AVX2] = {"avx2", has_avx2, {cpu_matmul_init_avx2, cpu_rows_init_avx2}},
+    [CPU_TIER_AVX512] = {"avx512", has_avx512, {cpu_matmul_init_avx512, cpu_rows_init_avx512}},
 #else
     [CPU_TIER_AVX2] = {"avx2", NULL, {NULL}},
     [CPU_TIER_AVX512] = {"avx512", NULL, {NULL}},

@@ -54,6 +54,12 @@ SHIM __m512 shim_cvtph_ps(__m256i v)
                         _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1)));
 }
 
+SHIM __m512i shim_cvtps_epi32(__m512 a)
+{
+    simde__m512_private p = simde__m512_to_private(a);
+    return shim_join(_mm256_cvtps_epi32(p.m256[0]), _mm256_cvtps_epi32(p.m256[1]));
+}
+
 SHIM __m512 shim_cvtepi32_ps(__m512i v)
 {
     return shim_join_ps(_mm256_cvtepi32_ps(shim_half(v, 0)), _mm256_cvtepi32_ps(shim_half(v, 1)));
@@ -107,6 +113,7 @@ SHIM void shim_mask_storeu_ps(float *p, uint32_t mask, __m512 v)
 #define _mm512_dpbusd_epi32(acc, u, s) shim_dpbusd_epi32(acc, u, s)
 #define _mm512_cvtph_ps(v)             shim_cvtph_ps(v)
 #define _mm512_cvtepi32_ps(v)          shim_cvtepi32_ps(v)
+#define _mm512_cvtps_epi32(v)          shim_cvtps_epi32(v)
 #define _mm512_cvtepu16_epi32(v)       shim_cvtepu16_epi32(v)
 #define _mm512_cvtepi32_epi16(v)       shim_cvtepi32_epi16(v)
 #define _mm512_maskz_loadu_ps(mask, p) shim_maskz_loadu_ps(mask, p)

@@ -1,0 +1,92 @@
+/* Speeds as a table for people (in llama-bench's shape, so that both can be laid side by side), as CSV, and
+ * as JSON. */
+#include "cli/bench.h"
+
+#include "common/json.h"
+#include "common/output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *model_name(const bench_setup *s)
+{
+    return *s->model.name ? s->model.name : s->model.architecture;
+}
+
+static void test_name(const bench_result *r, char out[32])
+{
+    snprintf(out, 32, r->n_prompt ? "pp%d" : "tg%d", r->n_prompt ? r->n_prompt : r->n_gen);
+}
+
+/* The name may hold anything a file holds: what would break the cell is replaced. */
+static bool cell(const char *text, const char *special, mf_buf *out)
+{
+    bool ok = true;
+    for (; *text && ok; text++)
+        ok = mf_buf_char(out, strchr(special, *text) || (unsigned char)*text < 32 ? ' ' : *text);
+    return ok;
+}
+
+static bool md_row(const bench_setup *s, const bench_result *r, mf_buf *out)
+{
+    char test[32];
+    test_name(r, test);
+    return mf_buf_str(out, "| ") && cell(model_name(s), "|", out) &&
+           mf_buf_printf(out, " | %s | ", s->type) && app_bytes(s->model.file_bytes, out) &&
+           mf_buf_printf(out, " | %.2f M | %s | %d | %s | %s | %s | %.2f ± %.2f |\n",
+                         (double)s->model.n_params / 1e6, s->engine.backends, s->engine.n_threads,
+                         s->engine.cpu_tier, s->engine.cache_type, test, r->mean, r->sd);
+}
+
+static bool csv_row(const bench_setup *s, const bench_result *r, mf_buf *out)
+{
+    return mf_buf_char(out, '"') && cell(model_name(s), "\"", out) &&
+           mf_buf_printf(out, "\",%s,%llu,%llu,\"%s\",%d,%s,%s,%d,%d,%d,%d,%.4f,%.4f\n", s->type,
+                         (unsigned long long)s->model.file_bytes, (unsigned long long)s->model.n_params,
+                         s->engine.backends, s->engine.n_threads, s->engine.cpu_tier, s->engine.cache_type,
+                         s->n_batch, r->n_prompt, r->n_gen, r->n, r->mean, r->sd);
+}
+
+static bool json_row(const bench_setup *s, const bench_result *r, bool first, mf_buf *out)
+{
+    json_t *rates = json_array();
+    for (int32_t i = 0; i < r->n; i++) json_array_append_new(rates, json_real(r->rates[i]));
+    json_t *j = json_pack(
+        "{s:o, s:s, s:I, s:I, s:s, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:o}", "model",
+        app_json_text(model_name(s), strlen(model_name(s))), "type", s->type, "size_bytes",
+        (json_int_t)s->model.file_bytes, "n_params", (json_int_t)s->model.n_params, "backends",
+        s->engine.backends, "threads", s->engine.n_threads, "cpu_tier", s->engine.cpu_tier, "cache_type",
+        s->engine.cache_type, "n_batch", s->n_batch, "n_prompt", r->n_prompt, "n_gen", r->n_gen,
+        "repetitions", r->n, "avg_ts", r->mean, "stddev_ts", r->sd, "samples_ts", rates);
+    return mf_buf_str(out, first ? "\n" : ",\n") && app_json_take(j, 2, out);
+}
+
+bool bench_head(app_table_format f, mf_buf *out)
+{
+    switch (f) {
+    case APP_FORMAT_MD:
+        return mf_buf_str(out,
+                          "| model | type | size | params | backend | threads | tier | cache | test | t/s |\n"
+                          "|---|---|--:|--:|---|--:|---|---|--:|--:|\n");
+    case APP_FORMAT_CSV:
+        return mf_buf_str(out, "model,type,size_bytes,n_params,backends,threads,cpu_tier,cache_type,n_batch,"
+                               "n_prompt,n_gen,repetitions,avg_ts,stddev_ts\n");
+    case APP_FORMAT_JSON: return mf_buf_char(out, '[');
+    }
+    return true;
+}
+
+bool bench_row(app_table_format f, const bench_setup *s, const bench_result *r, bool first, mf_buf *out)
+{
+    switch (f) {
+    case APP_FORMAT_MD: return md_row(s, r, out);
+    case APP_FORMAT_CSV: return csv_row(s, r, out);
+    case APP_FORMAT_JSON: return json_row(s, r, first, out);
+    }
+    return true;
+}
+
+bool bench_end(app_table_format f, mf_buf *out)
+{
+    return f != APP_FORMAT_JSON || mf_buf_str(out, "\n]\n");
+}

@@ -1,0 +1,49 @@
+/* Samplers made for a model: its vocabulary bounds them, and its texts tell what ends a repetition. */
+#include "runtime/model.h"
+
+#include "sampling/recommended.h"
+#include "sampling/sampler.h"
+
+#include <string.h>
+
+/* Tokens that end what DRY compares: those with a line end or one of the usual marks in their text, and
+ * control tokens, so that the frame of a chat is not taken for a repetition. */
+static bool breaks(const mf_tokenizer *t, int32_t id, mf_buf *text)
+{
+    if (mf_tokenizer_type(t, id) == MF_TOKEN_CONTROL) return true;
+    text->len = 0;
+    return mf_tokenizer_piece(t, id, false, text) && text->len > 0 && strpbrk(text->data, "\n:\"*") != NULL;
+}
+
+static minfer_status set_breakers(minfer_sampler *s, const mf_tokenizer *t, minfer_error *err)
+{
+    mf_tokens ids = {0};
+    mf_buf text = {0};
+    minfer_status st = MINFER_OK;
+    for (int32_t id = 0; id < mf_tokenizer_n_vocab(t) && st == MINFER_OK; id++)
+        if (breaks(t, id, &text) && !mf_tokens_push(&ids, id)) st = MF_NOMEM(err);
+    if (st == MINFER_OK) st = mf_sampler_set_dry_breakers(s, ids.ids, ids.n, err);
+    mf_tokens_free(&ids);
+    mf_buf_free(&text);
+    return st;
+}
+
+minfer_status minfer_sampler_create_for(const minfer_model *m, const minfer_sampling *p, minfer_sampler **out,
+                                        minfer_error *err)
+{
+    *out = NULL;
+    if (!m->tok)
+        return mf_fail(err, MINFER_ERR_STATE, "%s: was opened without its vocabulary", mf_gguf_path(m->gguf));
+    MF_TRY(minfer_sampler_create(p, mf_tokenizer_n_vocab(m->tok), out, err));
+    minfer_status st = p->dry_multiplier > 0 ? set_breakers(*out, m->tok, err) : MINFER_OK;
+    if (st == MINFER_OK) return st;
+    minfer_sampler_free(*out);
+    *out = NULL;
+    return st;
+}
+
+minfer_status minfer_sampling_recommended(const minfer_model *m, unsigned given, minfer_sampling *p,
+                                          minfer_error *err)
+{
+    return mf_sampling_recommended(m->gguf, given, p, err);
+}
