@@ -55,10 +55,14 @@ static uint16_t random_scale(mf_rng *r, bool extreme)
     return pick == 6 ? (uint16_t)(mf_rng_u64(r) & 0x83ff) : mf_f32_to_f16(uniform(r));
 }
 
+/* Extreme: all sizes, and blocks in which every value is near the largest with one sign, for the largest
+ * sums. */
 static float random_activation(mf_rng *r, size_t i, bool extreme)
 {
     static const float size[] = {1, 1e20f, 0, 1e-30f, 1e-42f, 1e-36f};
-    return uniform(r) * (extreme ? size[i / 48 % LEN(size)] : 1);
+    if (!extreme) return uniform(r);
+    float v = i / 32 % 4 == 1 ? (i / 128 % 2 ? 1 : -1) * (1 - 0.002f * fabsf(uniform(r))) : uniform(r);
+    return v * size[i / 48 % LEN(size)];
 }
 
 static void random_floats(mf_rng *r, mf_type type, uint8_t *w, size_t n, bool extreme)
@@ -370,6 +374,31 @@ static void long_rows_avx512(void **state)
     check_long_rows(CPU_TIER_AVX512);
 }
 
+/* Chains of products that underflow to -0: a lane without an element must not add +0. */
+static void products_that_underflow_keep_their_sign(void **state)
+{
+    (void)state;
+    static const int32_t rows[] = {1, 3, 4, 9}, nt[] = {1, 2, 3, 7};
+    for (cpu_tier tier = 0; tier < CPU_TIER_COUNT; tier++) {
+        if (!cpu_tier_usable(tier)) continue;
+        cpu_kernels k = kernels_of(tier);
+        for (size_t i = 0; i < LEN(types); i++) {
+            if (!is_float(&types[i])) continue;
+            problem p = problem_new(&types[i], 9, 21, 7, false);
+            uint16_t small = types[i].type == MF_TYPE_F16 ? mf_f32_to_f16(1e-4f) : mf_f32_to_bf16(1e-4f);
+            for (size_t j = 0; j < 9 * 21; j++) {
+                float f = 1e-4f;
+                memcpy(p.w.data + j * types[i].bytes, types[i].bytes == 4 ? (void *)&f : &small,
+                       types[i].bytes);
+            }
+            for (size_t j = 0; j < 21 * 7; j++) ((float *)(void *)p.x.data)[j] = -1e-44f;
+            solve_scalar(&p);
+            assert_int_equal(mf_f32_bits(p.want[0]), 0x80000000u);
+            check_problem(&p, &k, (sizes){rows, nt, LEN(rows), LEN(nt)});
+        }
+    }
+}
+
 /* ---- the scalar tier against double precision */
 
 static void scalar_is_near_the_exact_product(void **state)
@@ -545,6 +574,7 @@ int main(void)
         cmocka_unit_test(avx512_has_the_bits_of_scalar),
         cmocka_unit_test(long_rows_avx2),
         cmocka_unit_test(long_rows_avx512),
+        cmocka_unit_test(products_that_underflow_keep_their_sign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

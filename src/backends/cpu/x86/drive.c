@@ -18,6 +18,18 @@ static size_t row_bytes(const x86_format *f, const cpu_matmul *m)
     return (size_t)(m->k / f->block_values) * (size_t)f->block_bytes;
 }
 
+/* What to prefetch while reading the panel at w that ends before row `end`: what comes X86_AHEAD bytes after
+ * it, up to m->next. Without that nothing new: a prefetch from pages that do not exist costs as much as a
+ * miss. */
+static const uint8_t *ahead_of(const x86_format *f, const cpu_matmul *m, const uint8_t *w, int32_t end,
+                               int32_t r1)
+{
+    size_t panel = (size_t)f->lanes * row_bytes(f, m), left = (size_t)(r1 - end) * row_bytes(f, m);
+    if (left == 0 && m->next) return m->next + X86_AHEAD;
+    if (left < panel + X86_AHEAD && !m->next) return w;
+    return w + panel + X86_AHEAD;
+}
+
 /* The panel that writes rows [r, min(r + lanes, r1)). It reads other rows too where it must: rows >= lanes.
  */
 static x86_panel panel_at(const x86_format *f, const cpu_matmul *m, int32_t r, int32_t r1)
@@ -26,8 +38,7 @@ static x86_panel panel_at(const x86_format *f, const cpu_matmul *m, int32_t r, i
     size_t stride = row_bytes(f, m);
     x86_panel p = {.w = m->w + (size_t)start * stride, .stride = stride, .y = m->y + start, .ldy = m->ldy};
     p.lanes = ((1u << (end - start)) - 1) & ~((1u << (r - start)) - 1);
-    p.next = end < r1 || !m->next ? p.w + (size_t)f->lanes * stride : m->next;
-    p.next += X86_AHEAD;
+    p.next = ahead_of(f, m, p.w, end, r1);
     return p;
 }
 
@@ -47,7 +58,8 @@ typedef struct unit {
     int32_t r0, r1, b0, blocks;
     int panels;
     x86_panel panel[UNIT_PANELS];
-    const uint8_t *next; /* the next unit, to be fetched while this one is multiplied; or NULL */
+    const uint8_t *next; /* the next unit, fetched while this one is multiplied, or NULL; */
+    size_t piece;        /* so many bytes of it for each kernel */
 } unit;
 
 static size_t unpacked_bytes(const unit *u)
@@ -69,9 +81,8 @@ static void unpack_unit(unit *u)
     }
 }
 
-/* One tile of tokens with all panels, two at a time where the format can. piece: bytes of the next unit to
- * fetch for each kernel. */
-static void multiply_tile(unit *u, int32_t i, size_t piece)
+/* One tile of tokens with all panels, two at a time where the format can. */
+static void multiply_tile(unit *u, int32_t i)
 {
     int32_t width;
     const int32_t *tile = cpu_act_tile(u->m->act, i, u->b0 * (u->f->block_values / 32), &width);
@@ -86,11 +97,19 @@ static void multiply_tile(unit *u, int32_t i, size_t piece)
             p.lanes[j] = u->panel[a + j].lanes;
         }
         if (u->next) {
-            x86_prefetch(u->next, piece);
-            u->next += piece;
+            x86_prefetch(u->next, u->piece);
+            u->next += u->piece;
         }
         u->f->product[n - 1][width - 1](&p);
     }
+}
+
+static void plan_prefetch(unit *u, int32_t rows, int32_t r1, int32_t tiles)
+{
+    size_t stride = row_bytes(u->f, u->m);
+    int32_t follow = min32(rows, r1 - u->r1); /* rows of the next unit */
+    u->next = follow ? u->m->w + (size_t)u->r1 * stride : u->m->next;
+    u->piece = (size_t)(follow ? follow : rows) * stride / (size_t)(u->panels * tiles) + 64;
 }
 
 static void many_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
@@ -98,8 +117,8 @@ static void many_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, in
     int32_t all = m->k / f->block_values, blocks = all, tiles = (m->nt + m->act->tok - 1) / m->act->tok;
     while ((size_t)blocks * (size_t)f->panel_bytes > CPU_SCRATCH)
         blocks = (blocks + 1) / 2; /* very long rows */
-    size_t panel = (size_t)blocks * (size_t)f->panel_bytes;
-    int32_t rows = min32(UNIT_ROWS, (int32_t)(CPU_SCRATCH / panel) * f->lanes);
+    int32_t fit = f->unit_bytes / (blocks * f->panel_bytes),
+            rows = min32(UNIT_ROWS, (fit ? fit : 1) * f->lanes);
     for (int32_t r = r0; r < r1; r += rows)
         for (int32_t b = 0; b < all; b += blocks) {
             unit u = {.f = f,
@@ -109,18 +128,15 @@ static void many_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, in
                       .b0 = b,
                       .blocks = min32(blocks, all - b)};
             unpack_unit(&u);
-            if (blocks == all) u.next = r + rows < r1 ? m->w + (size_t)(r + rows) * row_bytes(f, m) : m->next;
-            size_t piece = (size_t)rows * row_bytes(f, m) / (size_t)(u.panels * tiles) + 64;
-            for (int32_t i = 0; i < tiles; i++) multiply_tile(&u, i, piece);
+            if (blocks == all) plan_prefetch(&u, rows, r1, tiles);
+            for (int32_t i = 0; i < tiles; i++) multiply_tile(&u, i);
         }
 }
 
 void cpu_matmul_x86(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    if (m->rows < f->lanes || m->k == 0)
+    if (m->rows < f->lanes || m->k == 0 || m->nt <= 0)
         cpu_matmul_ref(m, r0, r1);
-    else if (m->nt <= 0)
-        return;
     else if (m->nt <= CPU_TILE_SMALL)
         few_tokens(f, m, r0, r1);
     else

@@ -5,18 +5,19 @@
 #include "backends/cpu/x86/x86.h"
 #include "base/bytes.h"
 
-/* The first half float of 8 rows. */
+/* The first half float of 8 rows. Four short chains: one after the other, eight insertions take longer than
+ * the products that wait for them. */
+V_INLINE __m128i v_half2(const uint8_t *p, size_t s)
+{
+    return _mm_insert_epi16(_mm_insert_epi16(_mm_setzero_si128(), (short)mf_load_u16(p), 0),
+                            (short)mf_load_u16(p + s), 1);
+}
+
 V_INLINE __m128i v_half8(const uint8_t *p, size_t s)
 {
     const uint8_t *p4 = p + 4 * s;
-    __m128i v = _mm_cvtsi32_si128(mf_load_u16(p));
-    v = _mm_insert_epi16(v, mf_load_u16(p + s), 1);
-    v = _mm_insert_epi16(v, mf_load_u16(p + 2 * s), 2);
-    v = _mm_insert_epi16(v, mf_load_u16(p + 3 * s), 3);
-    v = _mm_insert_epi16(v, mf_load_u16(p4), 4);
-    v = _mm_insert_epi16(v, mf_load_u16(p4 + s), 5);
-    v = _mm_insert_epi16(v, mf_load_u16(p4 + 2 * s), 6);
-    return _mm_insert_epi16(v, mf_load_u16(p4 + 3 * s), 7);
+    __m128i a = _mm_unpacklo_epi32(v_half2(p, s), v_half2(p + 2 * s, s));
+    return _mm_unpacklo_epi64(a, _mm_unpacklo_epi32(v_half2(p4, s), v_half2(p4 + 2 * s, s)));
 }
 
 /* The first dword of 4 rows. */

@@ -98,8 +98,17 @@ SHIM void shim_mask_storeu_ps(float *p, uint32_t mask, __m512 v)
     _mm256_maskstore_ps(p + 8, shim_lanes(mask, 1), _mm256_castsi256_ps(shim_half(bits, 1)));
 }
 
+/* Compilers have some of them as macros. */
 #undef _mm512_madd_epi16
 #undef _mm512_dpbusd_epi32
+#undef _mm512_cvtph_ps
+#undef _mm512_cvtepi32_ps
+#undef _mm512_cvtepu16_epi32
+#undef _mm512_cvtepi32_epi16
+#undef _mm512_maskz_loadu_ps
+#undef _mm512_mask_storeu_ps
+#undef _mm512_shuffle_epi32
+#undef _mm512_srai_epi32
 #define _mm512_madd_epi16(a, b)        shim_madd_epi16(a, b)
 #define _mm512_dpbusd_epi32(acc, u, s) shim_dpbusd_epi32(acc, u, s)
 #define _mm512_cvtph_ps(v)             shim_cvtph_ps(v)

@@ -16,7 +16,10 @@ enum {
     V_LANES = 8,
     V_BYTES = 32,
     V_VNNI = 0,   /* dot products go through 16 bits; bytes with a sign stay as they are */
-    V_PANELS = 1, /* panels of 32-blocks multiplied together: registers are short */
+    V_AHEAD = 0,  /* few tokens: a block is unpacked into registers, then multiplied */
+    V_PANELS = 1, /* panels of 32-blocks multiplied together */
+    V_GROUP = 2,  /* tokens multiplied together: with a block's weights beside them they fill the registers */
+    V_UNIT_BYTES = 384 << 10, /* unpacked panels that stay in the second-level cache */
 };
 
 /* ---- integers */
@@ -27,11 +30,9 @@ enum {
 #define vi_add16(a, b)      _mm256_add_epi16(a, b)
 #define vi_mul32(a, b)      _mm256_mullo_epi32(a, b)
 #define vi_madd16(a, b)     _mm256_madd_epi16(a, b)
-#define vi_sll16(v, n)      _mm256_slli_epi16(v, n)
 #define vi_srl16(v, n)      _mm256_srli_epi16(v, n)
 #define vi_sll32(v, n)      _mm256_slli_epi32(v, n)
 #define vi_srl32(v, n)      _mm256_srli_epi32(v, n)
-#define vi_sra32(v, n)      _mm256_srai_epi32(v, n)
 #define vi_srl32_each(v, n) _mm256_srlv_epi32(v, n)
 #define vi_lo32(a, b)       _mm256_unpacklo_epi32(a, b)
 #define vi_hi32(a, b)       _mm256_unpackhi_epi32(a, b)
@@ -51,11 +52,6 @@ V_INLINE vi vi_load(const void *p)
     return _mm256_load_si256(p);
 }
 
-V_INLINE void vi_store(void *p, vi v)
-{
-    _mm256_store_si256(p, v);
-}
-
 /* 16 bytes to every group; one dword to every lane. */
 V_INLINE vi vi_cast128(const void *p)
 {
@@ -67,16 +63,20 @@ V_INLINE vi vi_cast32(const int32_t *p)
     return _mm256_set1_epi32(*p);
 }
 
-V_INLINE vi vi_srl16_by(vi v, int n)
-{
-    return _mm256_srl_epi16(v, _mm_cvtsi32_si128(n));
-}
-
 /* 16 in every byte of v that has one of the bits. */
 V_INLINE vi vi_bit4(vi v, vi bits)
 {
     vi clear = _mm256_cmpeq_epi8(_mm256_and_si256(v, bits), _mm256_setzero_si256());
     return _mm256_andnot_si256(clear, _mm256_set1_epi8(16));
+}
+
+/* Bits 2i and 2i + 1 of every byte, moved to bits 4 and 5. Shifts are slow on some processors, shuffles on
+ * none. */
+V_INLINE vi vi_upper2(vi v, int i)
+{
+    const vi first = vi_all32(0x30201000), second = vi_group(0, 0x10101010, 0x20202020, 0x30303030);
+    if (i < 2) return vi_bytes(i == 0 ? first : second, vi_and(v, vi_all8(15)));
+    return vi_and(i == 2 ? v : vi_srl16(v, 2), vi_all8(0x30));
 }
 
 /* 16 bytes of rows 0 and 4, `stride` bytes apart. */
@@ -114,12 +114,31 @@ V_INLINE vf vf_half_upper(vi v)
     return _mm256_cvtph_ps(_mm256_extracti128_si256(v_split16(v), 1));
 }
 
+/* Bytes of every lane: the four bytes of `index` say which of its own a lane gets, 0x80 zero. */
+V_INLINE vi vi_lane_bytes(vi v, int index)
+{
+    vi own = vi_group(0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+    return vi_bytes(v, vi_or(vi_all32(index), own));
+}
+
+/* Byte j of every lane. */
+V_INLINE vi vi_byte(vi v, int j)
+{
+    return vi_lane_bytes(v, (int)0x80808000u + j);
+}
+
 /* ---- dot products of bytes */
 
-/* A sub-scale per lane, in the form v_dots_scaled takes: twice in 16 bits. */
-V_INLINE vi vi_scale(vi c)
+/* A sub-scale per lane, byte j of it (0..3; no sign), in the form v_dots_scaled takes: twice in 16 bits. */
+V_INLINE vi vi_scale_byte(vi v, int j)
 {
-    return _mm256_or_si256(_mm256_and_si256(c, _mm256_set1_epi32(0xffff)), _mm256_slli_epi32(c, 16));
+    return vi_lane_bytes(v, (int)0x80008000u + j * 0x00010001);
+}
+
+/* The same with a sign. */
+V_INLINE vi vi_scale_signed(vi v, int j)
+{
+    return _mm256_srai_epi16(vi_lane_bytes(v, 0x00800080 + j * 0x01000100), 8);
 }
 
 /* Weights of 4, 5, 6 bits: so many products of two pairs fit 16 bits: 8 * 2 * 15 * 127, 4 * 2 * 31 * 127, and
@@ -136,20 +155,20 @@ V_INLINE vi v_product(int bits, vi w, vi q)
                      : _mm256_maddubs_epi16(w, q);
 }
 
-/* sum[t] += c * (products of the n vectors at w, four weights per lane, with n entries of a tile at q). */
-V_INLINE void v_dots_scaled(int nt, int bits, int n, const uint8_t *w, const int32_t *q, vi c, vi *sum)
+/* sum[t] += c * (products of n vectors of weights with n entries of a tile of `width` tokens), for nt of
+ * them. */
+V_INLINE void v_dots_scaled(int nt, int width, int bits, int n, const vi *w, const int32_t *q, vi c, vi *sum)
 {
     int chain = v_products(bits);
     V_UNROLL for (int i = 0; i < n; i += chain)
     {
-        vi s[CPU_TILE_SMALL];
-        V_UNROLL for (int j = 0; j < chain; j++)
+        vi s[V_GROUP];
+        V_UNROLL for (int j = i; j < i + chain; j++)
         {
-            vi v = vi_load(w + (i + j) * V_BYTES);
             V_UNROLL for (int t = 0; t < nt; t++)
             {
-                vi x = v_product(bits, v, vi_cast32(q + (i + j) * nt + t));
-                s[t] = j ? vi_add16(s[t], x) : x;
+                vi x = v_product(bits, w[j], vi_cast32(q + j * width + t));
+                s[t] = j > i ? vi_add16(s[t], x) : x;
             }
         }
         V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_add32(sum[t], vi_madd16(s[t], c));
@@ -161,25 +180,24 @@ enum { K6_PAIRS = 2 };
 
 V_INLINE vi vi_scale_pair(vi v, int j)
 {
-    int first = (int)0x01800080u + j * 0x02000200;
-    vi index = vi_group(first, first + 0x04000400, first + 0x08000800, first + 0x0c000c00);
-    return _mm256_srai_epi16(vi_bytes(v, index), 7);
+    return _mm256_srai_epi16(vi_lane_bytes(v, 0x01800080 + j * 0x02000200), 7);
 }
 
-/* Q6_K: sum[t] = the scaled products of both halves of a block of 32, offset included. scale: two vectors. */
-V_INLINE void v_dots_q6(int nt, const uint8_t *w0, const uint8_t *w1, const uint8_t *scale,
-                        const uint8_t *pair, const int32_t *tile, vi *sum)
+/* Q6_K: sum[t] = the scaled products of both halves of a block of 32, offset included. scale: of the halves;
+ * pair: both; tile: at the first of nt tokens. */
+V_INLINE void v_dots_q6(int nt, int width, const vi *w0, const vi *w1, const vi *scale, const vi *pair,
+                        const int32_t *tile, vi *sum)
 {
-    vi both = vi_load(pair);
-    V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_madd16(vi_cast32(tile + ACT_PAIR * nt + t), both);
-    v_dots_scaled(nt, 6, 4, w0, tile + ACT_Q * nt, vi_load(scale), sum);
-    v_dots_scaled(nt, 6, 4, w1, tile + (ACT_Q + 4) * nt, vi_load(scale + V_BYTES), sum);
+    V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_madd16(vi_cast32(tile + ACT_PAIR * width + t), *pair);
+    v_dots_scaled(nt, width, 6, 4, w0, tile + ACT_Q * width, scale[0], sum);
+    v_dots_scaled(nt, width, 6, 4, w1, tile + (ACT_Q + 4) * width, scale[1], sum);
 }
 
-/* sum[r * nt + t] += the same without a scale, for the block of 32 of `panels` panels. */
-V_INLINE void v_dots32(int panels, int nt, int bits, const uint8_t *const *w, const int32_t *q, vi *sum)
+/* sum[r * nt + t] += the products without a scale, for the block of 32 of `panels` panels. */
+V_INLINE void v_dots32(int panels, int nt, int width, int bits, const vi *const *w, const int32_t *q, vi *sum)
 {
-    for (int r = 0; r < panels; r++) v_dots_scaled(nt, bits, 8, w[r], q, _mm256_set1_epi16(1), sum + r * nt);
+    V_UNROLL for (int r = 0; r < panels; r++)
+        v_dots_scaled(nt, width, bits, 8, w[r], q, _mm256_set1_epi16(1), sum + r * nt);
 }
 
 /* Per lane: the products of 2 x 4 bytes; with a sign. */
@@ -201,7 +219,6 @@ V_INLINE vi v_dot2_signed(vi w0, vi q0, vi w1, vi q1)
 /* ---- floats */
 
 #define vf_zero()        _mm256_setzero_ps()
-#define vf_add(a, b)     _mm256_add_ps(a, b)
 #define vf_mul(a, b)     _mm256_mul_ps(a, b)
 #define vf_fma(a, b, c)  _mm256_fmadd_ps(a, b, c)
 #define vf_fnma(a, b, c) _mm256_fnmadd_ps(a, b, c)

@@ -23,7 +23,11 @@ enum {
     V_LANES = 16,
     V_BYTES = 64,
     V_VNNI = 1,   /* dot products stay in 32 bits; bytes with a sign are shifted by 128 */
+    V_AHEAD = 1,  /* few tokens: a block is unpacked into the first-level cache while the last one is
+                     multiplied */
     V_PANELS = 2, /* panels of 32-blocks multiplied together: one broadcast serves two products */
+    V_GROUP = CPU_TILE_SMALL,   /* tokens multiplied together: all of a tile */
+    V_UNIT_BYTES = CPU_SCRATCH, /* unpacked panels that stay in the second-level cache */
 };
 
 /* ---- integers */
@@ -57,11 +61,6 @@ V_INLINE vi vi_load(const void *p)
     return _mm512_load_si512(p);
 }
 
-V_INLINE void vi_store(void *p, vi v)
-{
-    _mm512_store_si512(p, v);
-}
-
 /* 16 bytes to every group; one dword to every lane. */
 V_INLINE vi vi_cast128(const void *p)
 {
@@ -73,15 +72,20 @@ V_INLINE vi vi_cast32(const int32_t *p)
     return _mm512_set1_epi32(*p);
 }
 
-V_INLINE vi vi_srl16_by(vi v, int n)
-{
-    return _mm512_srl_epi16(v, _mm_cvtsi32_si128(n));
-}
-
 /* 16 in every byte of v that has one of the bits. */
 V_INLINE vi vi_bit4(vi v, vi bits)
 {
     return _mm512_maskz_set1_epi8(_mm512_test_epi8_mask(v, bits), 16);
+}
+
+/* Bits 2i and 2i + 1 of every byte, moved to bits 4 and 5. */
+V_INLINE vi vi_upper2(vi v, int i)
+{
+    return vi_and(i == 0   ? vi_sll16(v, 4)
+                  : i == 1 ? vi_sll16(v, 2)
+                  : i == 2 ? v
+                           : vi_srl16(v, 2),
+                  vi_all8(0x30));
 }
 
 /* 16 bytes of rows 0, 4, 8 and 12, `stride` bytes apart. */
@@ -118,56 +122,77 @@ V_INLINE vf vf_half_upper(vi v)
     return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(v, 16)));
 }
 
+/* Bytes of every lane: the four bytes of `index` say which of its own a lane gets, 0x80 zero. */
+V_INLINE vi vi_lane_bytes(vi v, int index)
+{
+    vi own = vi_group(0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+    return vi_bytes(v, vi_or(vi_all32(index), own));
+}
+
+/* Byte j of every lane. */
+V_INLINE vi vi_byte(vi v, int j)
+{
+    return vi_lane_bytes(v, (int)0x80808000u + j);
+}
+
 /* ---- dot products of bytes */
 
-/* A sub-scale per lane, in the form v_dots_scaled takes. */
-#define vi_scale(c) (c)
+/* A sub-scale per lane, byte j of it (0..3; no sign), in the form v_dots_scaled takes. */
+#define vi_scale_byte(v, j) vi_byte(v, j)
 
-/* sum[t] += c * (start[t] + products of the n vectors at w, four weights per lane, with n entries of a tile
- * at q); start may be NULL. */
-V_INLINE void v_dots_from(int nt, int n, const uint8_t *w, const int32_t *q, vi c, const int32_t *start,
+/* The same with a sign. */
+V_INLINE vi vi_scale_signed(vi v, int j)
+{
+    return vi_sra32(vi_lane_bytes(v, 0x00808080 + j * 0x01000000), 24);
+}
+
+/* sum[t] += c * (start[t] + products of n vectors of weights with n entries of a tile of `width` tokens), for
+ * nt of them; start may be NULL. */
+V_INLINE void v_dots_from(int nt, int width, int n, const vi *w, const int32_t *q, vi c, const int32_t *start,
                           vi *sum)
 {
-    vi s[CPU_TILE_SMALL];
+    vi s[V_GROUP];
     V_UNROLL for (int t = 0; t < nt; t++) s[t] = start ? vi_cast32(start + t) : vi_zero();
     V_UNROLL for (int i = 0; i < n; i++)
     {
-        vi v = vi_load(w + i * V_BYTES);
-        V_UNROLL for (int t = 0; t < nt; t++) s[t] = _mm512_dpbusd_epi32(s[t], v, vi_cast32(q + i * nt + t));
+        vi v = w[i];
+        V_UNROLL for (int t = 0; t < nt; t++)
+            s[t] = _mm512_dpbusd_epi32(s[t], v, vi_cast32(q + i * width + t));
     }
     V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_add32(sum[t], vi_mul32(s[t], c));
 }
 
-V_INLINE void v_dots_scaled(int nt, int bits, int n, const uint8_t *w, const int32_t *q, vi c, vi *sum)
+V_INLINE void v_dots_scaled(int nt, int width, int bits, int n, const vi *w, const int32_t *q, vi c, vi *sum)
 {
     (void)bits;
-    v_dots_from(nt, n, w, q, c, NULL, sum);
+    v_dots_from(nt, width, n, w, q, c, NULL, sum);
 }
 
-/* Q6_K: sum[t] = the scaled products of both halves of a block of 32, offset included. scale: two vectors. */
+/* Q6_K: sum[t] = the scaled products of both halves of a block of 32, offset included. scale: of the halves;
+ * tile: at the first of nt tokens. */
 enum { K6_PAIRS = 0 };
 #define vi_scale_pair(v, j) (v)
 
-V_INLINE void v_dots_q6(int nt, const uint8_t *w0, const uint8_t *w1, const uint8_t *scale,
-                        const uint8_t *pair, const int32_t *tile, vi *sum)
+V_INLINE void v_dots_q6(int nt, int width, const vi *w0, const vi *w1, const vi *scale, const vi *pair,
+                        const int32_t *tile, vi *sum)
 {
     (void)pair;
     V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_zero();
-    v_dots_from(nt, 4, w0, tile + ACT_Q * nt, vi_load(scale), tile + ACT_Z16 * nt, sum);
-    v_dots_from(nt, 4, w1, tile + (ACT_Q + 4) * nt, vi_load(scale + V_BYTES), tile + (ACT_Z16 + 1) * nt, sum);
+    v_dots_from(nt, width, 4, w0, tile + ACT_Q * width, scale[0], tile + ACT_Z16 * width, sum);
+    v_dots_from(nt, width, 4, w1, tile + (ACT_Q + 4) * width, scale[1], tile + (ACT_Z16 + 1) * width, sum);
 }
 
 /* sum[r * nt + t] += the products without a scale, for the block of 32 of `panels` panels. */
-V_INLINE void v_dots32(int panels, int nt, int bits, const uint8_t *const *w, const int32_t *q, vi *sum)
+V_INLINE void v_dots32(int panels, int nt, int width, int bits, const vi *const *w, const int32_t *q, vi *sum)
 {
     (void)bits;
     V_UNROLL for (int i = 0; i < 8; i++)
     {
         vi v[V_PANELS];
-        V_UNROLL for (int r = 0; r < panels; r++) v[r] = vi_load(w[r] + i * V_BYTES);
+        V_UNROLL for (int r = 0; r < panels; r++) v[r] = w[r][i];
         V_UNROLL for (int t = 0; t < nt; t++)
         {
-            vi x = vi_cast32(q + i * nt + t);
+            vi x = vi_cast32(q + i * width + t);
             if (panels > 1) V_PIN(x);
             V_UNROLL for (int r = 0; r < panels; r++)
                 sum[r * nt + t] = _mm512_dpbusd_epi32(sum[r * nt + t], v[r], x);
@@ -189,7 +214,6 @@ V_INLINE vi v_dot2(vi w0, vi q0, vi w1, vi q1)
 /* ---- floats */
 
 #define vf_zero()        _mm512_setzero_ps()
-#define vf_add(a, b)     _mm512_add_ps(a, b)
 #define vf_mul(a, b)     _mm512_mul_ps(a, b)
 #define vf_fma(a, b, c)  _mm512_fmadd_ps(a, b, c)
 #define vf_fnma(a, b, c) _mm512_fnmadd_ps(a, b, c)

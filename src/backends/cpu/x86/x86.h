@@ -6,12 +6,19 @@
 #include "backends/cpu/kernels.h"
 
 #define V_INLINE static inline __attribute__((always_inline))
-#ifdef MINFER_EMULATE_AVX512
+
+/* Before a loop: unroll it fully (its bounds are known once kernels are inlined; arrays live in registers
+ * only then), or not at all. */
+#if defined(MINFER_EMULATE_AVX512)
 #define V_UNROLL /* compilers take minutes otherwise */
+#define V_LOOP
+#elif defined(__clang__)
+#define V_UNROLL _Pragma("clang loop unroll(full)")
+#define V_LOOP   _Pragma("clang loop unroll(disable)")
 #else
-#define V_UNROLL _Pragma("GCC unroll 16")
+#define V_UNROLL _Pragma("GCC unroll 32")
+#define V_LOOP   _Pragma("GCC unroll 1")
 #endif
-#define V_LOOP _Pragma("GCC unroll 1")
 
 /* Bytes between reading and prefetching. */
 enum { X86_AHEAD = 8192 };
@@ -28,7 +35,7 @@ typedef struct x86_panel {
 
 /* One or two panels, unpacked, against the tokens of one tile. The chains start at 0 if first, else at y. */
 typedef struct x86_product {
-    const uint8_t *panel[2];
+    const void *panel[2];
     float *y[2];
     uint32_t lanes[2];
     size_t ldy;
@@ -40,7 +47,7 @@ typedef struct x86_product {
 /* One panel, native, against all of up to 8 tokens. */
 typedef void x86_small_fn(const x86_panel *p, const cpu_act *a, void *scratch);
 /* Unpacks `blocks` blocks of a panel to out. */
-typedef void x86_unpack_fn(const x86_panel *p, size_t blocks, uint8_t *out);
+typedef void x86_unpack_fn(const x86_panel *p, size_t blocks, void *out);
 typedef void x86_product_fn(const x86_product *p);
 
 /* A quantized weight type in one tier. */
@@ -48,6 +55,7 @@ typedef struct x86_format {
     int32_t block_values, block_bytes;
     int32_t lanes;                       /* rows of a panel */
     int32_t panel_bytes;                 /* of one unpacked block of a panel */
+    int32_t unit_bytes;                  /* of unpacked panels that stay in the second-level cache */
     x86_small_fn *small[CPU_TILE_SMALL]; /* [tokens - 1] */
     x86_unpack_fn *unpack;
     x86_product_fn *product[2][CPU_TILE]; /* [panels - 1][tokens - 1]; [1] may be NULL throughout */
@@ -99,6 +107,8 @@ V_INLINE void x86_prefetch(const uint8_t *p, size_t bytes)
 X86_KERNELS(avx2);
 X86_KERNELS(avx512);
 cpu_quantize_fn cpu_quantize_avx2;
-cpu_matmul_fn cpu_matmul_q6_k_rows_avx512; /* one token */
+/* One token, k up to X86_ROWS_K: the sums, two bytes for a weight, must stay in the first-level cache. */
+enum { X86_ROWS_K = 14 * 1024 };
+cpu_matmul_fn cpu_matmul_q6_k_rows_avx2, cpu_matmul_q6_k_rows_avx512;
 
 #endif
