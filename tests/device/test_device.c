@@ -15,7 +15,7 @@ typedef struct {
     size_t bytes;
 } buffer;
 
-typedef enum { OP_RUN, OP_COPY, OP_WRITE } op_kind;
+typedef enum { OP_RUN, OP_COPY, OP_MOVE, OP_WRITE } op_kind;
 
 typedef struct {
     op_kind kind;
@@ -110,6 +110,9 @@ static minfer_status perform(test_device *d, operation *op, minfer_error *err)
             st = mf_fail(err, MINFER_ERR_STATE, "%s: run %d fails on request", d->cpu.base.name, d->n_runs);
         else
             st = cpu_program_run(&d->cpu, op->x, op->program, err);
+    } else if (op->kind == OP_MOVE) {
+        memmove((uint8_t *)op->dst.buf + op->dst.offset, (const uint8_t *)op->src.buf + op->src.offset,
+                op->n);
     } else if (op->kind == OP_COPY) {
         st = op->to->ops->write(op->to, op->dst, (const uint8_t *)op->src.buf + op->src.offset, op->n, err);
     } else {
@@ -190,6 +193,11 @@ static minfer_status wait(mf_device *dev, uint64_t ticket, minfer_error *err)
     d->stats.waits++;
     if (ticket == 0 || ticket > d->next_ticket) d->stats.waits_without_copy++;
     return drain(d, ticket, err);
+}
+
+static minfer_status move(mf_device *dev, mf_mem dst, mf_mem src, size_t n, minfer_error *err)
+{
+    return enqueue(self(dev), (operation){.kind = OP_MOVE, .src = src, .dst = dst, .n = n}, NULL, err);
 }
 
 static minfer_status sync(mf_device *dev, minfer_error *err)
@@ -285,6 +293,7 @@ static const mf_device_ops *device_ops(void)
     ops.write = write;
     ops.read = read;
     ops.copy_across = copy_across;
+    ops.move = move;
     ops.wait = wait;
     ops.sync = sync;
     ops.weight_register = weight_register;

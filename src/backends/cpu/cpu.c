@@ -98,6 +98,14 @@ static minfer_status wait(mf_device *d, uint64_t ticket, minfer_error *err)
     return MINFER_OK;
 }
 
+static minfer_status move(mf_device *d, mf_mem dst, mf_mem src, size_t n, minfer_error *err)
+{
+    (void)d;
+    (void)err;
+    memmove((uint8_t *)dst.buf + dst.offset, (const uint8_t *)src.buf + src.offset, n);
+    return MINFER_OK;
+}
+
 static minfer_status sync(mf_device *d, minfer_error *err)
 {
     return wait(d, 0, err);
@@ -224,6 +232,7 @@ const mf_device_ops cpu_device_ops = {
     .write = write,
     .read = read,
     .copy_across = copy_across,
+    .move = move,
     .wait = wait,
     .sync = sync,
     .weight_register = weight_register,
