@@ -1,4 +1,4 @@
-/* Compiling nodes to steps, deciding about barriers, running. */
+/* Compiling nodes to steps, deciding about barriers, cutting shares, running. */
 #include "backends/cpu/program.h"
 #include "backends/cpu/device.h"
 
@@ -109,6 +109,31 @@ static minfer_status emit_all(cpu_emit *e, mf_id a, mf_id b)
     return MINFER_OK;
 }
 
+enum { SHARE_WORK = 1 << 18, MOST_SHARES = 4 }; /* per thread */
+
+/* More shares than threads where there is enough to do that taking one costs nothing: then a thread that is
+ * slow or was put aside gets fewer. */
+static uint32_t shares_of(int64_t work, int32_t threads)
+{
+    int64_t n = work / SHARE_WORK / threads;
+    return threads == 1 ? 1 : (uint32_t)threads * (uint32_t)(n < 1 ? 1 : n > MOST_SHARES ? MOST_SHARES : n);
+}
+
+static minfer_status cut_phases(cpu_program *p, int32_t threads, minfer_error *err)
+{
+    uint32_t share = 0;
+    p->phases = mf_arena_array(&p->arena, (size_t)p->n_steps + 1, sizeof *p->phases);
+    if (!p->phases) return MF_NOMEM(err);
+    for (int32_t i = 0, end; i < p->n_steps; i = end) {
+        int64_t work = p->steps[i].work;
+        for (end = i + 1; end < p->n_steps && !p->steps[end].barrier; end++) work += p->steps[end].work;
+        uint32_t n = shares_of(work, threads);
+        p->phases[p->n_phases++] = (cpu_phase){i, end, share, share + n};
+        share += n;
+    }
+    return MINFER_OK;
+}
+
 minfer_status cpu_program_make(cpu_device *d, const mf_exec *x, mf_id a, mf_id b, cpu_program **out,
                                minfer_error *err)
 {
@@ -117,6 +142,7 @@ minfer_status cpu_program_make(cpu_device *d, const mf_exec *x, mf_id a, mf_id b
     if (!p) return MF_NOMEM(err);
     cpu_emit e = {.dev = d, .x = x, .first = a, .last = b, .p = p, .err = err};
     minfer_status st = emit_all(&e, a, b);
+    if (st == MINFER_OK) st = cut_phases(p, mf_pool_threads(d->pool), err);
     mf_free(p->ranges);
     p->ranges = NULL;
     if (st != MINFER_OK) {
@@ -142,14 +168,30 @@ typedef struct {
     atomic_int failed; /* 1 + the step that met bad data; 0 = none */
 } running;
 
+static void run_share(running *r, const cpu_phase *ph, const cpu_worker *w)
+{
+    for (int32_t i = ph->first; i < ph->last; i++) {
+        const cpu_step *s = &r->p->steps[i];
+        if (!s->fn(s, w)) atomic_store(&r->failed, i + 1);
+    }
+}
+
 static void walk(void *arg, int ith, int nth)
 {
     running *r = arg;
-    cpu_worker w = {ith, nth, r->scratch + (size_t)ith * r->thread_bytes, r->thread_bytes, &r->dev->kernels};
-    for (int32_t i = 0; i < r->p->n_steps; i++) {
-        const cpu_step *s = &r->p->steps[i];
-        if (s->barrier) mf_pool_barrier(r->dev->pool);
-        if (!s->fn(s, &w)) atomic_store(&r->failed, i + 1);
+    mf_pool *pool = r->dev->pool;
+    uint32_t share;
+    (void)nth;
+    cpu_worker w = {.scratch = r->scratch + (size_t)ith * r->thread_bytes,
+                    .scratch_bytes = r->thread_bytes,
+                    .k = &r->dev->kernels};
+    for (const cpu_phase *ph = r->p->phases; ph < r->p->phases + r->p->n_phases; ph++) {
+        w.nth = (int32_t)(ph->end - ph->begin);
+        while (mf_pool_claim(pool, ph->end, &share)) {
+            w.ith = (int32_t)(share - ph->begin);
+            run_share(r, ph, &w);
+            mf_pool_finish(pool, ph->end);
+        }
     }
 }
 

@@ -72,6 +72,7 @@ minfer_status cpu_emit_matmul(cpu_emit *e, const mf_node *n)
         MF_TRY(cpu_act_of(e, n, x->id, act));
     }
     MF_TRY(cpu_push(e, run_matmul, n, 0, &s));
+    s->work = w->dims[0] * mf_node_elements(n);
     s->u.matmul = (cpu_matmul){.type = w->type,
                                .rows = (int32_t)w->dims[1],
                                .k = (int32_t)w->dims[0],
