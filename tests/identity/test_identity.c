@@ -129,7 +129,7 @@ static void for_all_models(void (*body)(const char *path, const float *want, siz
 /* All chunks with two threads, the first ones also with one and three. */
 static void threads_and_chunks(const char *path, const float *want, size_t bytes)
 {
-    static const int32_t chunks[] = {1, 7, 64, 512, 2, 8, 9, 16, 17};
+    static const int32_t chunks[] = {1, 7, 64, 512, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
     for (int32_t t = 1; t <= 3; t++)
         for (size_t c = 0; c < (t == 2 ? sizeof chunks / sizeof *chunks : 4); c++) {
             char what[64];
