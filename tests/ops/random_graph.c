@@ -268,10 +268,8 @@ void rg_init(random_graph *g, uint64_t seed)
     int32_t nt = below(&r, 3) ? 9 + (int32_t)below(&r, RG_MAX_TOKENS - 8) : 1 + (int32_t)below(&r, 8);
     int32_t n_out = nt > 1 && below(&r, 3) ? 1 + (int32_t)below(&r, (uint32_t)nt - 1) : nt;
     bool full = below(&r, 2); /* the cache has a cell for each token, in one head */
-    g->kv = (mf_attr_kv){.n_kv = full ? 1 : 2,
-                         .head_dim = 32,
-                         .n_ctx = full ? nt : nt + 260,
-                         .format = formats[below(&r, 4)]};
+    g->kv = (mf_attr_kv){
+        .n_kv = full ? 1 : 2, .head_dim = 32, .n_ctx = full ? nt : nt + 260, .format = formats[below(&r, 4)]};
     g->params = (mf_graph_params){.n_tokens = nt,
                                   .n_out = n_out,
                                   .kind = MF_GRAPH_PREFILL,
