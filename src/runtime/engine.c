@@ -66,6 +66,23 @@ static mf_type cache_format(minfer_cache_type t)
     return t == MINFER_CACHE_F32 ? MF_TYPE_F32 : t == MINFER_CACHE_Q8_0 ? MF_TYPE_Q8_0 : MF_TYPE_F16;
 }
 
+/* As users write it. */
+static const char *cache_name(mf_type format)
+{
+    return format == MF_TYPE_F32 ? "f32" : format == MF_TYPE_Q8_0 ? "q8_0" : "f16";
+}
+
+/* A row of the cache is a head; packed formats hold whole blocks. */
+static minfer_status check_cache(const minfer_engine *e, minfer_error *err)
+{
+    int32_t dim = e->model->bound->hp.head_dim,
+            block = mf_type_get((uint32_t)e->base.kv_format)->block_values;
+    if (dim % block == 0) return MINFER_OK;
+    return mf_fail(err, MINFER_ERR_UNSUPPORTED,
+                   "cache type %s packs blocks of %d values, the heads of %s have %d: use f16 or f32",
+                   cache_name(e->base.kv_format), block, mf_gguf_path(e->model->gguf), dim);
+}
+
 static void set_sizes(minfer_engine *e, const minfer_engine_options *o)
 {
     int32_t trained = e->model->bound->hp.n_ctx;
@@ -130,6 +147,7 @@ static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, con
                                 .gpu_ops = gpu_ops(e),
                                 .gpu_layers = o->gpu_layers,
                                 .weights_version = 1};
+    MF_TRY(check_cache(e, err));
     MF_TRY(make_rows(e, err));
     MF_TRY(mf_kv_cells_init(&e->kv, e->n_ctx, move_cells, e, err));
     for (int32_t i = 0; i < e->n_devices; i++) MF_TRY(mf_model_register(e->model->bound, e->devices[i], err));
@@ -189,12 +207,6 @@ void minfer_engine_free(minfer_engine *e)
     mf_kv_cells_free(&e->kv);
     mf_free(e->rows.ids);
     mf_free(e);
-}
-
-/* As users write it. */
-static const char *cache_name(mf_type format)
-{
-    return format == MF_TYPE_F32 ? "f32" : format == MF_TYPE_Q8_0 ? "q8_0" : "f16";
 }
 
 void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out)

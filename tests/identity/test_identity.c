@@ -227,18 +227,44 @@ static void test_fused_ops(void **state)
     (void)state, for_all_models(fused_ops);
 }
 
-/* Cache in F32: another storage, other bits, but the same identities. */
-static void test_f32_cache(void **state)
+/* Another storage gives other bits, but the same identities. */
+static void one_cache_type(const char *path, minfer_cache_type type)
 {
-    (void)state;
-    way w = plain("F32 cache"), chunks = w;
+    way w = plain("another cache type"), chunks = w, classic = w, single = w, scalar = w, mixed = w;
     size_t bytes;
-    w.o.cache_type = chunks.o.cache_type = MINFER_CACHE_F32;
+    w.o.cache_type = type;
     chunks.o.n_batch = 7;
     chunks.o.n_threads = 3;
-    float *want = compute(models[0], &w, &bytes);
-    check(models[0], want, bytes, chunks);
+    classic.o.no_flash_attn = true;
+    classic.o.n_batch = 64;
+    single.n_logits = 1;
+    single.o.n_threads = 2;
+    single.twice = true;
+    scalar.o.cpu_tier = "scalar";
+    mixed.mixed = true;
+    mixed.o.n_batch = 17;
+    way *const all[] = {&chunks, &classic, &single, &scalar, &mixed};
+    float *want = compute(path, &w, &bytes);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        all[i]->o.cache_type = type;
+        check(path, want, bytes, *all[i]);
+    }
+    for (mixed.seed = 1; mixed.seed < 5; mixed.seed++) { /* random assignments, fused ops in every other */
+        mixed.fused_ops = mixed.seed % 2 ? 0 : TEST_FUSED_ALL;
+        mixed.n_logits = mixed.seed % 2 ? N : 1;
+        mixed.o.no_flash_attn = mixed.seed > 2;
+        check(path, want, bytes, mixed);
+    }
     mf_free(want);
+}
+
+static void test_cache_types(void **state)
+{
+    (void)state;
+    for (int i = 0; i < n_models; i += 3) {
+        one_cache_type(models[i], MINFER_CACHE_Q8_0);
+        if (i == 0) one_cache_type(models[i], MINFER_CACHE_F32);
+    }
 }
 
 static void find_models(const char *dir)
@@ -260,7 +286,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_and_chunks), cmocka_unit_test(test_tiers),
         cmocka_unit_test(test_reuse_and_rows),     cmocka_unit_test(test_mixed_devices),
-        cmocka_unit_test(test_fused_ops),          cmocka_unit_test(test_f32_cache),
+        cmocka_unit_test(test_fused_ops),          cmocka_unit_test(test_cache_types),
     };
     if (argc > 2) cmocka_set_test_filter(argv[2]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 enum {
     F32_BIT = 1 << MF_TYPE_F32,
     I32_BIT = 1 << MF_TYPE_I32,
-    CACHE_BITS = 1 << MF_TYPE_F32 | 1 << MF_TYPE_F16,
+    CACHE_BITS = 1 << MF_TYPE_F32 | 1 << MF_TYPE_F16 | 1 << MF_TYPE_Q8_0,
     WEIGHT_BITS = 1 << MF_TYPE_F32 | 1 << MF_TYPE_F16 | 1 << MF_TYPE_BF16 | 1 << MF_TYPE_Q4_0 |
                   1 << MF_TYPE_Q4_1 | 1 << MF_TYPE_Q5_0 | 1 << MF_TYPE_Q5_1 | 1 << MF_TYPE_Q8_0 |
                   1 << MF_TYPE_Q4_K | 1 << MF_TYPE_Q5_K | 1 << MF_TYPE_Q6_K,
