@@ -24,9 +24,9 @@ import made
 
 CASES = pathlib.Path(__file__).resolve().parent / "cases"
 MACHINE = [(re.compile(p), r) for p, r in (
-    (r"\d+\.\d tokens/s", "N tokens/s"), (r"seed \d{5,}", "seed N"), (r"\d+ threads", "N threads"), (r"CPU tier \w+", "CPU tier T"),
+    (r"\d+\.\d tokens/s", "N tokens/s"), (r"\| \d+\.\d \|$", "| N |"), (r"seed \d{5,}", "seed N"), (r"\d+ threads", "N threads"), (r"CPU tier \w+", "CPU tier T"),
     (r"\| \d+ \| (scalar|avx2|avx512|neon) \|", "| N | T |"), (r"\d+\.\d\d ± \d+\.\d\d", "N ± N"),
-    (r'"cpu",\d+,(scalar|avx2|avx512|neon),', '"cpu",N,T,'), (r"\d+\.\d{4},\d+\.\d{4}$", "N,N"))]
+    (r'"cpu",\d+,(scalar|avx2|avx512|neon),', '"cpu",N,T,'), (r"\d+\.\d{4},\d+\.\d{4}$", "N,N"), (r"^(1> \d+,\d+,\d+),[\d.]+,", r"\1,N,"))]
 
 
 def parse(text):
