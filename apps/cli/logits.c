@@ -5,6 +5,7 @@
 #include "common/output.h"
 #include "common/prompt.h"
 #include "common/term.h"
+#include "common/times.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -61,7 +62,7 @@ static minfer_status evaluate(const app_options *o, const minfer_model *m, const
                  : write_rows(s, ids, n, (size_t)info.n_vocab, o->last, f, err);
     }
     minfer_session_free(s);
-    minfer_engine_free(e);
+    app_engine_free(e);
     return st;
 }
 

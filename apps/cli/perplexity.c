@@ -7,6 +7,7 @@
 #include "common/model.h"
 #include "common/prompt.h"
 #include "common/term.h"
+#include "common/times.h"
 
 #include "base/clock.h"
 #include "base/filemap.h"
@@ -60,7 +61,7 @@ typedef struct job {
 static void free_job(job *j)
 {
     minfer_session_free(j->session);
-    minfer_engine_free(j->engine);
+    app_engine_free(j->engine);
     minfer_free(j->text_ids);
     minfer_model_free(j->model);
     mf_filemap_close(&j->map);

@@ -107,6 +107,8 @@ static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, con
     set_sizes(e, o);
     e->trace = o->trace;
     e->trace_user = o->trace_user;
+    if (o->op_timing) e->times = mf_calloc(1, sizeof *e->times);
+    if (o->op_timing && !e->times) return MF_NOMEM(err);
     e->base = (mf_graph_params){.n_ctx = e->n_ctx,
                                 .flash_attn = !o->no_flash_attn,
                                 .fuse_qkv = !o->no_fuse_qkv,
@@ -172,6 +174,7 @@ void minfer_engine_free(minfer_engine *e)
     if (!e) return;
     mf_graph_cache_free(&e->graphs);
     close_devices(e->devices, e->n_devices);
+    mf_free(e->times);
     mf_free(e->iota);
     mf_free(e->cells);
     mf_free(e);
@@ -213,13 +216,28 @@ static void tell_trace(const minfer_engine *e, mf_cached_graph *g)
     mf_buf_free(&text);
 }
 
-minfer_status mf_engine_forward(minfer_engine *e, const mf_batch *b, float *logits, minfer_error *err)
+/* The graph for a batch; t, when set, counts the time of that. */
+static minfer_status find_graph(minfer_engine *e, const mf_batch *b, mf_pass_times *t, mf_cached_graph **out,
+                                minfer_error *err)
 {
     mf_graph_params p = mf_engine_params(e, b->n, b->n_out);
+    int64_t start = t ? mf_clock_ns() : 0;
+    MF_TRY(mf_graph_cache_get(&e->graphs, &p, out, err));
+    tell_trace(e, *out);
+    (*out)->sched.times = t ? &t->steps : NULL;
+    if (t) {
+        t->plan.count++;
+        mf_time_lap(&t->plan, start);
+    }
+    return MINFER_OK;
+}
+
+static minfer_status forward(minfer_engine *e, const mf_batch *b, mf_pass_times *t, float *logits,
+                             minfer_error *err)
+{
     mf_cached_graph *g;
     size_t n = (size_t)b->n, n_out = (size_t)b->n_out;
-    MF_TRY(mf_graph_cache_get(&e->graphs, &p, &g, err));
-    tell_trace(e, g);
+    MF_TRY(find_graph(e, b, t, &g, err));
     for (int32_t i = 0; i < b->n_out; i++) e->iota[i] = b->n - b->n_out + i;
     mf_inputs in = {.data = {[MF_INPUT_TOKEN_IDS] = b->ids,
                              [MF_INPUT_POSITIONS] = b->positions,
@@ -230,6 +248,24 @@ minfer_status mf_engine_forward(minfer_engine *e, const mf_batch *b, float *logi
                           [MF_INPUT_CELLS] = n,
                           [MF_INPUT_TAIL_IDS] = n_out}};
     return mf_graph_cache_run(&e->graphs, g, &in, logits, err);
+}
+
+minfer_status mf_engine_forward(minfer_engine *e, const mf_batch *b, float *logits, minfer_error *err)
+{
+    mf_pass_times *t = mf_times_begin(e->times, e->devices, e->n_devices, b->n);
+    if (!t) return forward(e, b, NULL, logits, err);
+    int64_t start = mf_clock_ns();
+    minfer_status st = forward(e, b, t, logits, err);
+    t->pass.count++;
+    mf_time_lap(&t->pass, start);
+    return st;
+}
+
+void minfer_engine_times(const minfer_engine *e, minfer_time_fn *fn, void *user)
+{
+    if (!e->times) return;
+    mf_times_tell(&e->times->prefill, false, e->devices, e->n_devices, fn, user);
+    mf_times_tell(&e->times->decode, true, e->devices, e->n_devices, fn, user);
 }
 
 minfer_status minfer_engine_graph(minfer_engine *e, int32_t n_tokens, minfer_graph_format format, char **text,

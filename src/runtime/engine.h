@@ -4,6 +4,7 @@
 
 #include "graph/cache.h"
 #include "runtime/model.h"
+#include "runtime/times.h"
 
 struct minfer_engine {
     const minfer_model *model;
@@ -14,6 +15,7 @@ struct minfer_engine {
     int32_t n_ctx, n_batch;
     void (*trace)(void *user, const char *text);
     void *trace_user;
+    mf_times *times; /* NULL: not measured */
     char backends[64];
     char tier[16];
     int32_t n_threads;

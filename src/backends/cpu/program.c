@@ -11,7 +11,7 @@ minfer_status cpu_push(cpu_emit *e, cpu_step_fn *fn, const mf_node *n, cpu_key k
     if (!mf_grow((void **)&p->steps, &p->cap, (size_t)p->n_steps + 1, sizeof *p->steps))
         return MF_NOMEM(e->err);
     *out = &p->steps[p->n_steps++];
-    **out = (cpu_step){.fn = fn, .node = n, .key = key};
+    **out = (cpu_step){.fn = fn, .node = n, .slot = (int32_t)n->op, .key = key};
     p->own_from = p->n_ranges;
     return MINFER_OK;
 }
@@ -140,17 +140,69 @@ typedef struct {
     uint8_t *scratch;
     size_t thread_bytes;
     atomic_int failed; /* 1 + the step that met bad data; 0 = none */
+    int64_t ended;     /* timed: when thread 0 had done its part */
 } running;
+
+static cpu_worker worker_of(running *r, int ith, int nth)
+{
+    return (cpu_worker){ith, nth, r->scratch + (size_t)ith * r->thread_bytes, r->thread_bytes,
+                        &r->dev->kernels};
+}
 
 static void walk(void *arg, int ith, int nth)
 {
     running *r = arg;
-    cpu_worker w = {ith, nth, r->scratch + (size_t)ith * r->thread_bytes, r->thread_bytes, &r->dev->kernels};
+    cpu_worker w = worker_of(r, ith, nth);
     for (int32_t i = 0; i < r->p->n_steps; i++) {
         const cpu_step *s = &r->p->steps[i];
         if (s->barrier) mf_pool_barrier(r->dev->pool);
         if (!s->fn(s, &w)) atomic_store(&r->failed, i + 1);
     }
+}
+
+/* Steps of one node in a row are one execution of it. */
+static bool begins(const cpu_program *p, int32_t i)
+{
+    if (i == 0) return true;
+    const cpu_step *s = &p->steps[i], *last = s - 1;
+    return last->node != s->node || last->slot != s->slot;
+}
+
+/* The same for thread 0, which looks at the clock between steps. */
+static void walk_timed(void *arg, int ith, int nth)
+{
+    running *r = arg;
+    mf_time *slots = r->dev->base.times->slot;
+    if (ith > 0) {
+        walk(arg, ith, nth);
+        return;
+    }
+    cpu_worker w = worker_of(r, ith, nth);
+    int64_t at = mf_clock_ns();
+    for (int32_t i = 0; i < r->p->n_steps; i++) {
+        const cpu_step *s = &r->p->steps[i];
+        if (s->barrier) {
+            mf_pool_barrier(r->dev->pool);
+            slots[MF_TIME_BARRIER].count++;
+            at = mf_time_lap(&slots[MF_TIME_BARRIER], at);
+        }
+        if (!s->fn(s, &w))
+            atomic_store(&r->failed, i + 1);
+        else if (s->work)
+            s->work(s, &slots[s->slot]);
+        slots[s->slot].count += begins(r->p, i);
+        at = mf_time_lap(&slots[s->slot], at);
+    }
+    r->ended = at;
+}
+
+/* Starting the threads and awaiting the last one count as a barrier. */
+static void run_timed(running *r)
+{
+    mf_time *barrier = &r->dev->base.times->slot[MF_TIME_BARRIER];
+    mf_pool_run(r->dev->pool, walk_timed, r);
+    barrier->count++;
+    mf_time_lap(barrier, r->ended);
 }
 
 minfer_status cpu_program_run(cpu_device *d, const mf_exec *x, const cpu_program *p, minfer_error *err)
@@ -160,7 +212,10 @@ minfer_status cpu_program_run(cpu_device *d, const mf_exec *x, const cpu_program
     cpu_scratch_layout(d, x->graph, &layout);
     running r = {
         .dev = d, .p = p, .scratch = (uint8_t *)m.buf + m.offset, .thread_bytes = layout.thread_bytes};
-    mf_pool_run(d->pool, walk, &r);
+    if (d->base.times)
+        run_timed(&r);
+    else
+        mf_pool_run(d->pool, walk, &r);
     if (r.failed == 0) return MINFER_OK;
     const cpu_step *s = &p->steps[r.failed - 1];
     return s->complain(s, err);

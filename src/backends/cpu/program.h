@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels.h"
 #include "base/pool.h"
 #include "graph/alloc.h"
+#include "graph/times.h"
 
 typedef struct cpu_device cpu_device;
 
@@ -104,11 +105,15 @@ typedef struct cpu_step cpu_step;
  * and complain, on one thread, says what it was. */
 typedef bool cpu_step_fn(const cpu_step *s, const cpu_worker *w);
 typedef minfer_status cpu_complain_fn(const cpu_step *s, minfer_error *err);
+/* Adds the bytes that one run of the step must read from memory, and its products. */
+typedef void cpu_work_fn(const cpu_step *s, mf_time *t);
 
 struct cpu_step {
     cpu_step_fn *fn;
     cpu_complain_fn *complain; /* NULL: cannot fail */
+    cpu_work_fn *work;         /* NULL: not counted */
     const mf_node *node;
+    int32_t slot; /* of mf_op_times: the node's op, unless the emitter says otherwise */
     bool barrier; /* before this step */
     cpu_key key;
     union {
