@@ -102,6 +102,16 @@ const app_option app_option_table[] = {
      .value = "LIST",
      .standard = "128",
      .help = "tokens whose decoding is timed, separated by commas; 0: none"},
+    {.name = "depth",
+     .letter = 'd',
+     .kind = APP_INTS,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(bench_depth),
+     .commands = BIT(APP_BENCH),
+     .hi = 1 << 24,
+     .value = "LIST",
+     .standard = "0",
+     .help = "tokens that the context holds before a test, separated by commas"},
     {.name = "repetitions",
      .letter = 'r',
      .kind = APP_INT,
@@ -456,10 +466,9 @@ const app_option app_option_table[] = {
      .unused = true,
      .help = "the server evaluates every prompt from its start"},
     {.kind = APP_FLAG,
-     .field = FIELD(unused.flag),
+     .field = FIELD(engine.op_timing),
      .env = "MINFER_OP_TIMING",
-     .unused = true,
-     .help = "time every op"},
+     .help = "tell where the time of forward passes went, on stderr"},
     {.kind = APP_TEXT,
      .field = FIELD(unused.text),
      .env = "MINFER_TRACE",
@@ -502,4 +511,5 @@ void app_options_free(app_options *o)
     mf_free(o->bias.v);
     mf_free(o->bench_prompt.v);
     mf_free(o->bench_gen.v);
+    mf_free(o->bench_depth.v);
 }
