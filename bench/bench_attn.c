@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "limits.h"
+#include "common/limits.h"
 #include "measure.h"
 
 #include <math.h>
@@ -97,7 +97,7 @@ static void run_read(void *arg, int ith, int nth)
 {
     bench *b = arg;
     size_t all = 2 * b->layer * (size_t)b->layers, n = all / (size_t)nth / 64 * 64;
-    atomic_fetch_add(&b->sink, limit_read(b->kv[b->type] + (size_t)ith * n, n));
+    atomic_fetch_add(&b->sink, app_limit_read(b->kv[b->type] + (size_t)ith * n, n));
 }
 
 static double seconds_of(bench *b, mf_pool_fn *fn)

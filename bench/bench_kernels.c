@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "bench_attn.h"
-#include "limits.h"
+#include "common/limits.h"
 #include "measure.h"
 
 #include <stdatomic.h>
@@ -124,14 +124,14 @@ static void run_read(void *arg, int ith, int nth)
 {
     bench *b = arg;
     size_t n = b->w_bytes / (size_t)nth / 64 * 64;
-    atomic_fetch_add(&b->sink, limit_read(b->w + (size_t)ith * n, n));
+    atomic_fetch_add(&b->sink, app_limit_read(b->w + (size_t)ith * n, n));
 }
 
 static void run_products(void *arg, int ith, int nth)
 {
     bench *b = arg;
     (void)ith, (void)nth;
-    atomic_fetch_add(&b->products, limit_products(b->kernels.tier));
+    atomic_fetch_add(&b->products, app_limit_products(b->kernels.tier));
 }
 
 /* ---- measuring */

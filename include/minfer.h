@@ -156,6 +156,7 @@ typedef struct minfer_engine_options {
     /* When set, told one line per graph built: splits and node counts. */
     void (*trace)(void *user, const char *text);
     void *trace_user;
+    bool op_timing; /* measure where the time goes, for minfer_engine_times; changes no result */
 } minfer_engine_options;
 
 MINFER_API void minfer_engine_options_init(minfer_engine_options *o); /* the defaults */
@@ -174,6 +175,27 @@ typedef struct minfer_engine_info {
     uint64_t graphs_built, graphs_reused;
 } minfer_engine_info;
 MINFER_API void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out);
+
+typedef enum minfer_time_kind {
+    MINFER_TIME_PASS, /* all of them together: "prefill" or "decode" */
+    MINFER_TIME_STEP, /* a part: the steps of a pass add up to it. "plan" (finding or building the graph),
+                         "inputs", "split 0" and on (what one device does in a row; alone it is the whole
+                         graph), "copies" and "waits" between devices, "rest" (reading results among it) */
+    MINFER_TIME_OP,   /* inside the splits, where a device tells ops apart: an op as in exported graphs,
+                         "quantize" (of activations) or "barrier" (waiting for other threads) */
+} minfer_time_kind;
+
+typedef struct minfer_time {
+    minfer_time_kind kind;
+    bool decode;               /* of passes over one token; else of passes over several */
+    const char *device, *name; /* device "" for what belongs to none; valid during the call */
+    uint64_t count;            /* how often */
+    int64_t ns;                /* ops: on the clock of one thread, waiting for others apart */
+    uint64_t bytes, macs;      /* weights and cached rows read, products added; 0 where not known */
+} minfer_time;
+typedef void minfer_time_fn(void *user, const minfer_time *t);
+/* Tells the times of all passes so far, prefill first; nothing without options.op_timing. */
+MINFER_API void minfer_engine_times(const minfer_engine *e, minfer_time_fn *fn, void *user);
 
 typedef enum minfer_graph_format { MINFER_GRAPH_DOT, MINFER_GRAPH_JSON } minfer_graph_format;
 /* The graph of n_tokens tokens (1: decode) as text, as it would run: assigned and fused. */

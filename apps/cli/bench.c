@@ -1,36 +1,55 @@
-/* `minfer bench`: tokens/s of prefill (a prompt in one go) and of decode (one token after the other), each
- * from an empty context. Times are of the monotonic clock. */
+/* `minfer bench`: tokens/s of prefill (a prompt in one go) and of decode (one token after the other), in a
+ * context that is empty or already filled to some depth. Times are of the monotonic clock. */
 #include "cli/bench.h"
 
 #include "cli/commands.h"
 #include "cli/types.h"
 #include "common/model.h"
 #include "common/output.h"
+#include "common/times.h"
 
 #include "base/clock.h"
 #include "base/rng.h"
 
 #include <math.h>
+#include <string.h>
 
-static const int32_t standard_prompt = 512, standard_gen = 128;
+/* ---- tests */
 
 /* The sizes of the user, or the default. */
-static const int32_t *sizes(const app_ints *given, const int32_t *standard, size_t *n)
+static app_ints sizes(const app_ints *given, int32_t *standard)
 {
-    *n = given->n ? given->n : 1;
-    return given->n ? given->v : standard;
+    return given->n ? *given : (app_ints){.v = standard, .n = 1};
 }
 
+/* Calls take for every test, by depth, prefill first; ends at the first failure. */
+static minfer_status each_test(const app_options *o, minfer_status (*take)(void *user, bench_test t),
+                               void *user)
+{
+    int32_t standard[] = {512, 128, 0};
+    app_ints depths = sizes(&o->bench_depth, &standard[2]);
+    app_ints lists[] = {[BENCH_PREFILL] = sizes(&o->bench_prompt, &standard[0]),
+                        [BENCH_DECODE] = sizes(&o->bench_gen, &standard[1])};
+    for (size_t d = 0; d < depths.n; d++)
+        for (int kind = BENCH_PREFILL; kind <= BENCH_DECODE; kind++)
+            for (size_t i = 0; i < lists[kind].n; i++)
+                if (lists[kind].v[i])
+                    MF_TRY(take(user, (bench_test){(bench_kind)kind, lists[kind].v[i], depths.v[d]}));
+    return MINFER_OK;
+}
+
+static minfer_status take_most(void *user, bench_test t)
+{
+    int32_t *most = user;
+    if (t.n + t.depth > *most) *most = t.n + t.depth;
+    return MINFER_OK;
+}
+
+/* Tokens that the largest test needs room for; 0: there is no test. */
 static int32_t most_tokens(const app_options *o)
 {
     int32_t most = 0;
-    size_t n;
-    const int32_t *v = sizes(&o->bench_prompt, &standard_prompt, &n);
-    for (size_t i = 0; i < n; i++)
-        if (v[i] > most) most = v[i];
-    v = sizes(&o->bench_gen, &standard_gen, &n);
-    for (size_t i = 0; i < n; i++)
-        if (v[i] > most) most = v[i];
+    each_test(o, take_most, &most);
     return most;
 }
 
@@ -41,13 +60,15 @@ static minfer_status check(const app_options *o, minfer_error *err)
     return app_engine_check(o, err);
 }
 
+/* ---- opening */
+
 typedef struct bench {
     const app_options *o;
     minfer_model *model;
     minfer_engine *engine;
     minfer_session *session;
     bench_setup setup;
-    int32_t *ids;  /* [n_ctx] pseudo-random tokens */
+    int32_t *ids;  /* [n_ctx] pseudo-random tokens; position i always holds ids[i] */
     float *logits; /* one row */
     size_t n_done; /* tests */
     minfer_error *err;
@@ -56,7 +77,7 @@ typedef struct bench {
 static void free_bench(bench *b)
 {
     minfer_session_free(b->session);
-    minfer_engine_free(b->engine);
+    app_engine_free(b->engine);
     minfer_model_free(b->model);
     mf_free(b->ids);
     mf_free(b->logits);
@@ -72,13 +93,11 @@ static const char *main_type(const minfer_model *m, size_t n_tensors)
     return n ? types[best].name : "?";
 }
 
-static minfer_status open_all(bench *b)
+static minfer_status open_engine(bench *b, int32_t most)
 {
-    const app_options *o = b->o;
-    int32_t most = most_tokens(o);
-    app_options sized = *o;
+    app_options sized = *b->o;
     sized.engine.n_ctx = most;
-    MF_TRY(app_model_open(o, app_model_load, &b->model, b->err));
+    MF_TRY(app_model_open(b->o, app_model_load, &b->model, b->err));
     minfer_model_get_info(b->model, &b->setup.model);
     if (most > b->setup.model.n_ctx)
         return mf_fail(b->err, MINFER_ERR_LIMIT, "%d tokens are more than the context of the model, %d", most,
@@ -86,7 +105,14 @@ static minfer_status open_all(bench *b)
     MF_TRY(app_engine_create(&sized, b->model, 1, 1, &b->engine, b->err));
     minfer_engine_get_info(b->engine, &b->setup.engine);
     b->setup.type = main_type(b->model, b->setup.model.n_tensors);
-    b->setup.n_batch = o->engine.n_batch;
+    b->setup.n_batch = b->o->engine.n_batch;
+    return minfer_session_create(b->engine, &b->session, b->err);
+}
+
+static minfer_status open_all(bench *b)
+{
+    int32_t most = most_tokens(b->o);
+    MF_TRY(open_engine(b, most));
     b->ids = mf_calloc((size_t)most, sizeof *b->ids);
     b->logits = mf_calloc((size_t)b->setup.engine.n_vocab, sizeof *b->logits);
     if (!b->ids || !b->logits) return MF_NOMEM(b->err);
@@ -94,29 +120,44 @@ static minfer_status open_all(bench *b)
     mf_rng_seed(&rng, 1);
     for (int32_t i = 0; i < most; i++)
         b->ids[i] = (int32_t)(mf_rng_u64(&rng) % (uint64_t)b->setup.model.n_vocab);
-    return minfer_session_create(b->engine, &b->session, b->err);
+    if (strcmp(b->setup.engine.backends, "cpu") != 0) return MINFER_OK;
+    return app_limits_measure(b->setup.engine.n_threads, b->setup.engine.cpu_tier,
+                              bench_weight_bytes(b->model, &b->setup.model), &b->setup.limits, b->err);
 }
 
-/* One run: the whole prompt at once, or token by token, each with its logits. */
-static minfer_status measure(bench *b, const bench_result *r, double *rate)
+/* ---- measuring */
+
+/* Makes the context exactly `depth` tokens long; keeps what is there. */
+static minfer_status fill(bench *b, size_t depth)
 {
-    size_t n = (size_t)(r->n_prompt ? r->n_prompt : r->n_gen), step = r->n_prompt ? n : 1;
-    MF_TRY(minfer_session_rollback(b->session, 0, b->err));
+    size_t have = minfer_session_length(b->session);
+    if (have > depth) return minfer_session_rollback(b->session, depth, b->err);
+    return minfer_session_feed(b->session, b->ids + have, depth - have, NULL, 0, b->err);
+}
+
+static minfer_status measure(bench *b, const bench_test *t, double *rate)
+{
+    size_t n = (size_t)t->n, step = t->kind == BENCH_PREFILL ? n : 1;
+    MF_TRY(fill(b, (size_t)t->depth));
+    const int32_t *ids = b->ids + t->depth;
     int64_t start = mf_clock_ns();
     for (size_t i = 0; i < n; i += step)
-        MF_TRY(minfer_session_feed(b->session, b->ids + i, step, b->logits, 1, b->err));
+        MF_TRY(minfer_session_feed(b->session, ids + i, step, b->logits, 1, b->err));
     int64_t ns = mf_clock_ns() - start;
     *rate = (double)n * 1e9 / (double)(ns > 0 ? ns : 1);
     return MINFER_OK;
 }
 
-static void summarize(bench_result *r)
+static void summarize(const bench *b, bench_result *r)
 {
     double sum = 0, squares = 0;
     for (int32_t i = 0; i < r->n; i++) sum += r->rates[i];
     r->mean = sum / r->n;
     for (int32_t i = 0; i < r->n; i++) squares += (r->rates[i] - r->mean) * (r->rates[i] - r->mean);
     r->sd = r->n > 1 ? sqrt(squares / (r->n - 1)) : 0;
+    bench_work work = bench_work_of(b->model, &b->setup, &r->test);
+    double runs = r->mean / r->test.n * 1e-9; /* 10^9 a second */
+    r->work = (bench_work){work.bytes * runs, work.products * runs};
 }
 
 static minfer_status print_row(bench *b, const bench_result *r)
@@ -128,14 +169,15 @@ static minfer_status print_row(bench *b, const bench_result *r)
 }
 
 /* A run that does not count builds graphs and brings weights into memory. */
-static minfer_status test(bench *b, int32_t n_prompt, int32_t n_gen)
+static minfer_status run_test(void *user, bench_test t)
 {
+    bench *b = user;
     double *rates = mf_calloc((size_t)b->o->repetitions, sizeof *rates), unused;
-    bench_result r = {.n_prompt = n_prompt, .n_gen = n_gen, .n = b->o->repetitions, .rates = rates};
-    minfer_status st = rates ? measure(b, &r, &unused) : MF_NOMEM(b->err);
-    for (int32_t i = 0; i < r.n && st == MINFER_OK; i++) st = measure(b, &r, &rates[i]);
+    bench_result r = {.test = t, .n = b->o->repetitions, .rates = rates};
+    minfer_status st = rates ? measure(b, &t, &unused) : MF_NOMEM(b->err);
+    for (int32_t i = 0; i < r.n && st == MINFER_OK; i++) st = measure(b, &t, &rates[i]);
     if (st == MINFER_OK) {
-        summarize(&r);
+        summarize(b, &r);
         st = print_row(b, &r);
     }
     mf_free(rates);
@@ -144,14 +186,8 @@ static minfer_status test(bench *b, int32_t n_prompt, int32_t n_gen)
 
 static minfer_status run_tests(bench *b)
 {
-    size_t n;
-    const int32_t *v = sizes(&b->o->bench_prompt, &standard_prompt, &n);
-    for (size_t i = 0; i < n; i++)
-        if (v[i]) MF_TRY(test(b, v[i], 0));
-    v = sizes(&b->o->bench_gen, &standard_gen, &n);
-    for (size_t i = 0; i < n; i++)
-        if (v[i]) MF_TRY(test(b, 0, v[i]));
     mf_buf out = {0};
+    MF_TRY(each_test(b->o, run_test, b));
     bool ok = bench_end(b->o->format, &out);
     return app_out_buf(&out, ok, b->err);
 }

@@ -5,8 +5,7 @@
 #include "common/output.h"
 #include "common/prompt.h"
 #include "common/term.h"
-
-#include "base/filemap.h"
+#include "common/times.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -23,20 +22,6 @@ static minfer_status check(const app_options *o, minfer_error *err)
     if (strcmp(o->output, "-") == 0 && app_is_terminal(STDOUT_FILENO))
         return mf_fail(err, MINFER_ERR_ARG, "-o -: stdout is a terminal, and logits are binary");
     return app_engine_check(o, err);
-}
-
-/* The caller frees *ids with minfer_free. */
-static minfer_status tokens_of_text(const app_options *o, const minfer_model *m, int32_t **ids, size_t *n,
-                                    minfer_error *err)
-{
-    char *data = NULL;
-    size_t size = o->text ? strlen(o->text) : 0;
-    unsigned flags = MINFER_TOKENIZE_BOS | (o->special ? MINFER_TOKENIZE_SPECIAL : 0u);
-    if (o->file) MF_TRY(mf_file_read(o->file, APP_MAX_TEXT, &data, &size, err));
-    minfer_status st = minfer_tokenize(m, o->file ? data : o->text, size, flags, ids, n, err);
-    mf_free(data);
-    if (st != MINFER_OK) return st;
-    return *n ? MINFER_OK : mf_fail(err, MINFER_ERR_ARG, "the text has no tokens");
 }
 
 enum { ROW_BYTES = 1 << 26 }; /* of logits in memory at once */
@@ -77,7 +62,7 @@ static minfer_status evaluate(const app_options *o, const minfer_model *m, const
                  : write_rows(s, ids, n, (size_t)info.n_vocab, o->last, f, err);
     }
     minfer_session_free(s);
-    minfer_engine_free(e);
+    app_engine_free(e);
     return st;
 }
 
@@ -89,7 +74,7 @@ static minfer_status run(const app_options *o, minfer_error *err)
     size_t n = o->tokens.n;
     minfer_status st = app_file_create(&f, o->output, err);
     if (st == MINFER_OK) st = app_model_open(o, app_model_load, &m, err);
-    if (st == MINFER_OK && !n) st = tokens_of_text(o, m, &ids, &n, err);
+    if (st == MINFER_OK && !n) st = app_text_ids(o, m, o->text, o->file, &ids, &n, err);
     if (st == MINFER_OK) st = evaluate(o, m, ids ? ids : o->tokens.v, n, &f, err);
     minfer_status closed = app_file_close(&f, st == MINFER_OK, err);
     minfer_free(ids);

@@ -6,6 +6,7 @@
 #include "common/output.h"
 #include "common/prompt.h"
 #include "common/term.h"
+#include "common/times.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -53,7 +54,7 @@ static void free_job(job *j)
 {
     minfer_sampler_free(j->sampler);
     minfer_session_free(j->session);
-    minfer_engine_free(j->engine);
+    app_engine_free(j->engine);
     minfer_free(j->ids);
     minfer_model_free(j->model);
     mf_buf_free(&j->text);

@@ -16,6 +16,7 @@ typedef enum app_command {
     APP_LOGITS,
     APP_TEMPLATE,
     APP_BENCH,
+    APP_PERPLEXITY,
     APP_ENV,
     APP_N_COMMANDS
 } app_command;
@@ -80,8 +81,10 @@ typedef struct app_options {
     bool graph_trace;
     const char *model_dir;
 
-    app_ints bench_prompt, bench_gen;
+    app_ints bench_prompt, bench_gen, bench_depth;
     int32_t repetitions;
+    int32_t stride, windows; /* 0: not given */
+    const char *save_logits, *kl;
     app_table_format format;
 
     struct {

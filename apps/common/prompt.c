@@ -87,6 +87,19 @@ minfer_status app_prompt_ids(const app_options *o, const minfer_model *m, const 
     return st;
 }
 
+minfer_status app_text_ids(const app_options *o, const minfer_model *m, const char *text, const char *file,
+                           int32_t **ids, size_t *n, minfer_error *err)
+{
+    char *data = NULL;
+    size_t size = text ? strlen(text) : 0;
+    unsigned flags = MINFER_TOKENIZE_BOS | (o->special ? MINFER_TOKENIZE_SPECIAL : 0u);
+    if (!text) MF_TRY(mf_file_read(file, APP_MAX_TEXT, &data, &size, err));
+    minfer_status st = minfer_tokenize(m, text ? text : data, size, flags, ids, n, err);
+    mf_free(data);
+    if (st != MINFER_OK) return st;
+    return *n ? MINFER_OK : mf_fail(err, MINFER_ERR_ARG, "the text has no tokens");
+}
+
 enum { TAIL = 8 }; /* tokens that a tag and the blanks after it may take */
 
 bool app_ends_thinking(const minfer_model *m, const int32_t *ids, size_t n)

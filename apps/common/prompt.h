@@ -18,6 +18,12 @@ minfer_status app_prompt_text(const app_options *o, mf_buf *out, minfer_error *e
 minfer_status app_prompt_ids(const app_options *o, const minfer_model *m, const mf_buf *text, int32_t **ids,
                              size_t *n, minfer_error *err);
 
+/* The ids of a plain text, or, with text NULL, of the bytes of a file (-: stdin): BOS where the model asks
+ * for it, special tokens with --special. A text without tokens is refused. The caller frees *ids with
+ * minfer_free. */
+minfer_status app_text_ids(const app_options *o, const minfer_model *m, const char *text, const char *file,
+                           int32_t **ids, size_t *n, minfer_error *err);
+
 /* Does the prompt end inside a <think> part, so that the answer begins there? */
 bool app_ends_thinking(const minfer_model *m, const int32_t *ids, size_t n);
 

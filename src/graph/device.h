@@ -6,7 +6,8 @@
 #include "graph/ir.h"
 
 typedef struct mf_device mf_device;
-typedef struct mf_exec mf_exec; /* a graph with its memory, see graph/alloc.h */
+typedef struct mf_op_times mf_op_times; /* graph/times.h */
+typedef struct mf_exec mf_exec;         /* a graph with its memory, see graph/alloc.h */
 
 enum { MF_MAX_DEVICES = 4 };
 
@@ -74,6 +75,7 @@ struct mf_device {
     size_t budget;         /* bytes its buffers may take together; 0 = no limit */
     bool explicit_windows; /* reads attn_span and kv_map */
     uint32_t fused_ops;    /* bit per build-time fused mf_op it runs */
+    mf_op_times *times;    /* where runs count their ops, if the device can; NULL: nobody asks */
 };
 
 #endif

@@ -90,8 +90,14 @@ static minfer_status push_split(mf_sched *s, const mf_exec *x, const mf_id *read
         MF_TRY(push_waits(s, x, reader, from, err));
         mf_id to = from + 1;
         while (to < b && !has_wait(x, reader, to)) to++;
-        MF_TRY(
-            push(s, (mf_step){.kind = MF_STEP_RUN, .device = device, .a = from, .b = to, .staged = -1}, err));
+        MF_TRY(push(s,
+                    (mf_step){.kind = MF_STEP_RUN,
+                              .device = device,
+                              .a = from,
+                              .b = to,
+                              .staged = -1,
+                              .split = s->n_splits - 1},
+                    err));
         from = to;
     }
     return push_copies(s, x, a, b, false, err);
@@ -213,18 +219,51 @@ static minfer_status step_wait(mf_sched *s, const mf_exec *x, mf_step *step, min
     return MINFER_OK;
 }
 
+static mf_time *split_time(mf_step_times *t, const mf_step *step)
+{
+    int32_t i = 0;
+    while (i < t->n_splits && (t->split[i].index != step->split || t->split[i].device != step->device)) i++;
+    if (i == MF_TIME_SPLITS) return &t->split[i - 1].time;
+    if (i == t->n_splits) {
+        t->n_splits++;
+        t->split[i].index = step->split;
+        t->split[i].device = step->device;
+    }
+    return &t->split[i].time;
+}
+
+static void count_step(const mf_sched *s, const mf_exec *x, const mf_step *step, int64_t start)
+{
+    mf_time *t = step->kind == MF_STEP_RUN    ? split_time(s->times, step)
+                 : step->kind == MF_STEP_COPY ? &s->times->copies
+                                              : &s->times->waits;
+    if (step->kind == MF_STEP_COPY) t->bytes += x->plan->staged[step->staged].loc.bytes;
+    t->count++;
+    mf_time_lap(t, start);
+}
+
 static minfer_status execute(mf_sched *s, const mf_exec *x, minfer_error *err)
 {
     static minfer_status (*const kinds[])(mf_sched *, const mf_exec *, mf_step *, minfer_error *) = {
         [MF_STEP_RUN] = step_run, [MF_STEP_COPY] = step_copy, [MF_STEP_WAIT] = step_wait};
-    for (int32_t i = 0; i < s->n_steps; i++) MF_TRY(kinds[s->steps[i].kind](s, x, &s->steps[i], err));
+    for (int32_t i = 0; i < s->n_steps; i++) {
+        mf_step *step = &s->steps[i];
+        int64_t start = s->times ? mf_clock_ns() : 0;
+        MF_TRY(kinds[step->kind](s, x, step, err));
+        if (s->times) count_step(s, x, step, start);
+    }
     return MINFER_OK;
 }
 
 minfer_status mf_sched_run(mf_sched *s, const mf_exec *x, const mf_inputs *in, minfer_error *err)
 {
     if (x->plan->n_staged) memset(s->staged, 0, (size_t)x->plan->n_staged * sizeof *s->staged);
+    int64_t start = s->times ? mf_clock_ns() : 0;
     minfer_status st = fill_inputs(x, in, err);
+    if (s->times) {
+        s->times->inputs.count++;
+        mf_time_lap(&s->times->inputs, start);
+    }
     if (st == MINFER_OK) st = execute(s, x, err);
     for (int32_t d = 0; d < x->alloc->n_devices; d++) {
         minfer_status sync = x->alloc->devices[d]->ops->sync(x->alloc->devices[d],

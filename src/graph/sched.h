@@ -4,6 +4,7 @@
 #define MF_GRAPH_SCHED_H
 
 #include "graph/alloc.h"
+#include "graph/times.h"
 
 typedef enum mf_step_kind {
     MF_STEP_RUN,  /* nodes [a, b) on device */
@@ -17,6 +18,7 @@ typedef struct mf_step {
     int32_t device;
     mf_id a, b;
     int32_t staged;
+    int32_t split;       /* RUN: which */
     void *program;       /* RUN: what the device compiled */
     uint64_t generation; /* of the arenas the program was compiled against */
 } mf_step;
@@ -31,6 +33,7 @@ typedef struct mf_sched {
     size_t cap;
     int32_t n_steps, n_splits;
     mf_staged_state *staged; /* [plan->n_staged], per execution */
+    mf_step_times *times;    /* set by the caller of a run; NULL: not measured */
 } mf_sched;
 
 /* Contiguous partition of the executable nodes by device, no merging. Refuses a node whose buffer is on

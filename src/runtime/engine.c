@@ -139,6 +139,8 @@ static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, con
     set_sizes(e, o);
     e->trace = o->trace;
     e->trace_user = o->trace_user;
+    if (o->op_timing) e->times = mf_calloc(1, sizeof *e->times);
+    if (o->op_timing && !e->times) return MF_NOMEM(err);
     e->base = (mf_graph_params){.n_ctx = e->n_ctx,
                                 .flash_attn = !o->no_flash_attn,
                                 .fuse_qkv = !o->no_fuse_qkv,
@@ -206,6 +208,7 @@ void minfer_engine_free(minfer_engine *e)
     close_devices(e->devices, e->n_devices);
     mf_kv_cells_free(&e->kv);
     mf_free(e->rows.ids);
+    mf_free(e->times);
     mf_free(e);
 }
 
@@ -241,13 +244,26 @@ static void tell_trace(const minfer_engine *e, mf_cached_graph *g)
     mf_buf_free(&text);
 }
 
-minfer_status mf_engine_forward(minfer_engine *e, int32_t n, int32_t n_out, mf_window window,
+/* The graph for a pass; t, when set, counts the time of that. */
+static minfer_status find_graph(minfer_engine *e, const mf_graph_params *p, mf_pass_times *t,
                                 mf_cached_graph **out, minfer_error *err)
 {
-    mf_graph_params p = mf_engine_params(e, n, n_out, window);
-    size_t nt = (size_t)n;
-    MF_TRY(mf_graph_cache_get(&e->graphs, &p, out, err));
+    int64_t start = t ? mf_clock_ns() : 0;
+    MF_TRY(mf_graph_cache_get(&e->graphs, p, out, err));
     tell_trace(e, *out);
+    (*out)->sched.times = t ? &t->steps : NULL;
+    if (t) {
+        t->plan.count++;
+        mf_time_lap(&t->plan, start);
+    }
+    return MINFER_OK;
+}
+
+static minfer_status forward(minfer_engine *e, const mf_graph_params *p, mf_pass_times *t,
+                             mf_cached_graph **out, minfer_error *err)
+{
+    size_t nt = (size_t)p->n_tokens;
+    MF_TRY(find_graph(e, p, t, out, err));
     mf_inputs in = {.data = {[MF_INPUT_TOKEN_IDS] = e->rows.ids,
                              [MF_INPUT_POSITIONS] = e->rows.positions,
                              [MF_INPUT_CELLS] = e->rows.cells,
@@ -257,10 +273,30 @@ minfer_status mf_engine_forward(minfer_engine *e, int32_t n, int32_t n_out, mf_w
                     .n = {[MF_INPUT_TOKEN_IDS] = nt,
                           [MF_INPUT_POSITIONS] = nt,
                           [MF_INPUT_CELLS] = nt,
-                          [MF_INPUT_TAIL_IDS] = (size_t)n_out,
+                          [MF_INPUT_TAIL_IDS] = (size_t)p->n_out,
                           [MF_INPUT_ATTN_SPAN] = 2 * nt,
                           [MF_INPUT_KV_MAP] = 8 * nt}};
     return mf_graph_cache_run(&e->graphs, *out, &in, NULL, err);
+}
+
+minfer_status mf_engine_forward(minfer_engine *e, int32_t n, int32_t n_out, mf_window window,
+                                mf_cached_graph **out, minfer_error *err)
+{
+    mf_graph_params p = mf_engine_params(e, n, n_out, window);
+    mf_pass_times *t = mf_times_begin(e->times, e->devices, e->n_devices, n);
+    if (!t) return forward(e, &p, NULL, out, err);
+    int64_t start = mf_clock_ns();
+    minfer_status st = forward(e, &p, t, out, err);
+    t->pass.count++;
+    mf_time_lap(&t->pass, start);
+    return st;
+}
+
+void minfer_engine_times(const minfer_engine *e, minfer_time_fn *fn, void *user)
+{
+    if (!e->times) return;
+    mf_times_tell(&e->times->prefill, false, e->devices, e->n_devices, fn, user);
+    mf_times_tell(&e->times->decode, true, e->devices, e->n_devices, fn, user);
 }
 
 minfer_status minfer_engine_graph(minfer_engine *e, int32_t n_tokens, minfer_graph_format format, char **text,

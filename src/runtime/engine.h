@@ -5,6 +5,7 @@
 #include "graph/cache.h"
 #include "kv/cells.h"
 #include "runtime/model.h"
+#include "runtime/times.h"
 
 /* The rows of one forward pass, for at most n_batch of them. */
 typedef struct mf_rows {
@@ -22,6 +23,7 @@ struct minfer_engine {
     int32_t n_ctx, n_batch;
     void (*trace)(void *user, const char *text);
     void *trace_user;
+    mf_times *times; /* NULL: not measured */
     char backends[64];
     char tier[16];
     int32_t n_threads;

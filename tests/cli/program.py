@@ -260,9 +260,47 @@ class Describing(Case):
         self.assertIsNone(info["metadata"]["x.nan"])
         self.assertAlmostEqual(info["metadata"]["x.big"] / 2.0 ** 64, 1)
 
+    def test_bench_work(self):
+        """Bytes and products of the tests, from the tensors as `info` lists them and the positions of tokens."""
+        for name, cache in (("llama", "f16"), ("plain.gguf", "f32")):  # tied, and with an output matrix of its own
+            info = json.loads(self.run_program("info", self.file(name), "--json", "--tensors").stdout)
+            tensors = {t["name"]: t for t in info["tensors"]}
+            tied = "output.weight" not in tensors
+            embd = tensors["token_embd.weight"]
+            weights = sum(t["bytes"] for t in tensors.values()) - (0 if tied else embd["bytes"]) + embd["bytes"] // embd["shape"][1]
+            meta, arch = info["metadata"], info["architecture"]
+            heads = meta[f"{arch}.attention.head_count_kv"]
+            width = meta.get(f"{arch}.attention.key_length", meta[f"{arch}.embedding_length"] // meta[f"{arch}.attention.head_count"])
+            layers = meta[f"{arch}.block_count"]
+            cell = 2 * layers * heads * width * {"f16": 2, "f32": 4}[cache]
+            out = embd if tied else tensors["output.weight"]
+            once = [out["name"]] + [f"blk.{layers - 1}.ffn_{k}.weight" for k in ("gate", "up", "down")]
+            size = lambda t: t["shape"][0] * t["shape"][1]  # noqa: E731
+            matrices = [t for t in tensors.values() if len(t["shape"]) == 2 and (tied or t is not embd)]
+            rows = json.loads(self.run_program("bench", self.file(name), "-p", 6, "-n", 5, "-d", "0,30", "-r", 2, "-o", "json",
+                                               "--cache-type", cache).stdout)
+            self.assertEqual([(r["test"], r["depth"]) for r in rows], [("pp6", 0), ("tg5", 0), ("pp6@30", 30), ("tg5@30", 30)])
+            for r in rows:
+                rate = r["avg_ts"]
+                self.assertGreater(r["read_gb_s"], 0)
+                if r["n_gen"]:
+                    cells = sum(r["depth"] + i + 1 for i in range(5)) / 5
+                    self.assertAlmostEqual(r["gb_s"] / (rate * (weights + cells * cell) * 1e-9), 1, 9)
+                    self.assertIsNone(r["gmac_s"])
+                else:
+                    products = sum(size(t) * (1 if t["name"] in once else 6) for t in matrices) / 6
+                    self.assertAlmostEqual(r["gmac_s"] / (rate * products * 1e-9), 1, 9)
+                    self.assertIsNone(r["gb_s"])
+
+    def test_bench_depth_changes_nothing_but_time(self):
+        """A context that holds what a test needs is kept, one that is longer cut: every order of depths works."""
+        for depths in ("0,9,3", "9,9,0", "1500,2"):
+            rows = json.loads(self.run_program("bench", self.file("llama"), "-p", 4, "-n", 3, "-d", depths, "-r", 2, "-o", "json").stdout)
+            self.assertEqual([r["depth"] for r in rows], [d for d in map(int, depths.split(",")) for _ in range(2)])
+
     def test_bench_json(self):
         rows = json.loads(self.run_program("bench", self.file("llama"), "-p", "4,8", "-n", 3, "-r", 4, "-o", "json").stdout)
-        self.assertEqual([(r["n_prompt"], r["n_gen"]) for r in rows], [(4, 0), (8, 0), (0, 3)])
+        self.assertEqual([(r["n_prompt"], r["n_gen"], r["depth"]) for r in rows], [(4, 0, 0), (8, 0, 0), (0, 3, 0)])
         for r in rows:
             self.assertEqual(len(r["samples_ts"]), 4)
             mean = sum(r["samples_ts"]) / 4

@@ -114,11 +114,17 @@ static void test_running(void **state)
 static void test_measuring(void **state)
 {
     (void)state;
-    char path[] = "/tmp/minfer-logits-XXXXXX";
+    char path[] = "/tmp/minfer-logits-XXXXXX", text[] = "/tmp/minfer-text-XXXXXX";
+    int fd = mkstemp(text);
     close(mkstemp(path));
+    assert_int_equal(write(fd, "one two three four", 18), 18);
+    close(fd);
     STARVE(cli_logits, "logits", tiny(), "--text", "the cat", "-o", path, "-t", "1");
+    STARVE(cli_perplexity, "perplexity", tiny(), text, "--n-ctx", "8", "--save-logits", path, "-t", "1");
+    STARVE(cli_perplexity, "perplexity", tiny(), text, "--kl", path, "-o", "json", "-t", "1");
     STARVE(cli_bench, "bench", tiny(), "-p", "2", "-n", "1", "-r", "1", "-o", "json", "-t", "1");
     unlink(path);
+    unlink(text);
 }
 
 int main(void)

@@ -24,9 +24,14 @@ import made
 
 CASES = pathlib.Path(__file__).resolve().parent / "cases"
 MACHINE = [(re.compile(p), r) for p, r in (
-    (r"\d+\.\d tokens/s", "N tokens/s"), (r"seed \d{5,}", "seed N"), (r"\d+ threads", "N threads"), (r"CPU tier \w+", "CPU tier T"),
-    (r"\| \d+ \| (scalar|avx2|avx512|neon) \|", "| N | T |"), (r"\d+\.\d\d ± \d+\.\d\d", "N ± N"),
-    (r'"cpu",\d+,(scalar|avx2|avx512|neon),', '"cpu",N,T,'), (r"\d+\.\d{4},\d+\.\d{4}$", "N,N"))]
+    (r"\d+\.\d tokens/s", "N tokens/s"), (r"\| \d+\.\d \|$", "| N |"), (r"seed \d{5,}", "seed N"), (r"\d+ threads", "N threads"),
+    (r"CPU tier \w+", "CPU tier T"),
+    (r"\| \d+ \| (scalar|avx2|avx512|neon) \|", "| N | T |"), (r"\d+\.\d\d ± \d+\.\d\d", "N ± N"),  # bench, as a table
+    (r"(N ± N \|(?: \| \|)?) \d+\.\d\d \|(?: \d+ %)? \|", r"\1 N | N |"),
+    (r'"cpu",\d+,(scalar|avx2|avx512|neon),', '"cpu",N,T,'), (r"(,T,\w+(?:,\d+){5}),[\d.,]+$", r"\1,N"),  # and as CSV
+    (r"^(1> \d+,\d+,\d+),[\d.]+,", r"\1,N,"),  # perplexity
+    (r"^(2>   cpu: barrier) .*", r"\1 N"), (r"^(2>   \S.*?) +\d+\.\d{3} +\d+\.\d %( +\d+)[ \d.]*$", r"\1 N\2"),  # times
+    (r"\d+\.\d{3} ms", "N ms"))]
 
 
 def parse(text):

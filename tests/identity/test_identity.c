@@ -162,17 +162,22 @@ static void tiers(const char *path, const float *want, size_t bytes)
 static void reuse_and_rows(const char *path, const float *want, size_t bytes)
 {
     way again = plain("graphs reused"), single = plain("one token at a time, one row each"),
-        classic = plain("classic attention"), unfused = plain("no peephole fusion");
+        classic = plain("classic attention"), unfused = plain("no peephole fusion"),
+        measured = plain("times are measured");
     again.twice = true;
     again.o.n_batch = 64;
     single.n_logits = 1;
     single.twice = true;
     classic.o.no_flash_attn = true;
     unfused.o.no_fuse = true;
+    measured.o.op_timing = true;
+    measured.o.n_threads = 2;
+    measured.o.n_batch = 7;
     check(path, want, bytes, again);
     check(path, want, bytes, single);
     check(path, want, bytes, classic);
     check(path, want, bytes, unfused);
+    check(path, want, bytes, measured);
 }
 
 static void mixed_devices(const char *path, const float *want, size_t bytes)
@@ -184,6 +189,7 @@ static void mixed_devices(const char *path, const float *want, size_t bytes)
         w.mixed = true;
         w.seed = seed;
         w.twice = seed == 1;
+        w.o.op_timing = seed == 3;
         w.o.n_batch = seed % 2 ? 7 : 512;
         check(path, want, bytes, w);
     }

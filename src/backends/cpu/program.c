@@ -11,7 +11,7 @@ minfer_status cpu_push(cpu_emit *e, cpu_step_fn *fn, const mf_node *n, cpu_key k
     if (!mf_grow((void **)&p->steps, &p->cap, (size_t)p->n_steps + 1, sizeof *p->steps))
         return MF_NOMEM(e->err);
     *out = &p->steps[p->n_steps++];
-    **out = (cpu_step){.fn = fn, .node = n, .key = key};
+    **out = (cpu_step){.fn = fn, .node = n, .slot = (int32_t)n->op, .key = key};
     p->own_from = p->n_ranges;
     return MINFER_OK;
 }
@@ -109,13 +109,13 @@ static minfer_status emit_all(cpu_emit *e, mf_id a, mf_id b)
     return MINFER_OK;
 }
 
-enum { SHARE_WORK = 1 << 18, MOST_SHARES = 4 }; /* per thread */
+enum { SHARE_COST = 1 << 18, MOST_SHARES = 4 }; /* per thread */
 
 /* More shares than threads where there is enough to do that taking one costs nothing: then a thread that is
  * slow or was put aside gets fewer. */
-static uint32_t shares_of(int64_t work, int32_t threads)
+static uint32_t shares_of(int64_t cost, int32_t threads)
 {
-    int64_t n = work / SHARE_WORK / threads;
+    int64_t n = cost / SHARE_COST / threads;
     return threads == 1 ? 1 : (uint32_t)threads * (uint32_t)(n < 1 ? 1 : n > MOST_SHARES ? MOST_SHARES : n);
 }
 
@@ -125,9 +125,9 @@ static minfer_status cut_phases(cpu_program *p, int32_t threads, minfer_error *e
     p->phases = mf_arena_array(&p->arena, (size_t)p->n_steps + 1, sizeof *p->phases);
     if (!p->phases) return MF_NOMEM(err);
     for (int32_t i = 0, end; i < p->n_steps; i = end) {
-        int64_t work = p->steps[i].work;
-        for (end = i + 1; end < p->n_steps && !p->steps[end].barrier; end++) work += p->steps[end].work;
-        uint32_t n = shares_of(work, threads);
+        int64_t cost = p->steps[i].cost;
+        for (end = i + 1; end < p->n_steps && !p->steps[end].barrier; end++) cost += p->steps[end].cost;
+        uint32_t n = shares_of(cost, threads);
         p->phases[p->n_phases++] = (cpu_phase){i, end, share, share + n};
         share += n;
     }
@@ -166,32 +166,63 @@ typedef struct {
     uint8_t *scratch;
     size_t thread_bytes;
     atomic_int failed; /* 1 + the step that met bad data; 0 = none */
+    mf_time *slots;    /* NULL: nobody looks at the clock */
+    int64_t ended;     /* when thread 0 had nothing left to do */
 } running;
 
-static void run_share(running *r, const cpu_phase *ph, const cpu_worker *w)
+/* at, when set, is the clock of the thread that times. */
+static void run_share(running *r, const cpu_phase *ph, const cpu_worker *w, int64_t *at)
 {
     for (int32_t i = ph->first; i < ph->last; i++) {
         const cpu_step *s = &r->p->steps[i];
         if (!s->fn(s, w)) atomic_store(&r->failed, i + 1);
+        if (at) *at = mf_time_lap(&r->slots[s->slot], *at);
     }
+}
+
+static void run_phase(running *r, const cpu_phase *ph, cpu_worker *w, int64_t *at)
+{
+    uint32_t share;
+    w->nth = (int32_t)(ph->end - ph->begin);
+    while (mf_pool_claim(r->dev->pool, ph->end, &share)) {
+        w->ith = (int32_t)(share - ph->begin);
+        run_share(r, ph, w, at);
+        mf_pool_finish(r->dev->pool, ph->end);
+    }
+    if (at) *at = mf_time_lap(&r->slots[MF_TIME_BARRIER], *at);
 }
 
 static void walk(void *arg, int ith, int nth)
 {
     running *r = arg;
-    mf_pool *pool = r->dev->pool;
-    uint32_t share;
+    bool timed = r->slots && ith == 0;
+    int64_t at = timed ? mf_clock_ns() : 0;
     (void)nth;
     cpu_worker w = {.scratch = r->scratch + (size_t)ith * r->thread_bytes,
                     .scratch_bytes = r->thread_bytes,
                     .k = &r->dev->kernels};
-    for (const cpu_phase *ph = r->p->phases; ph < r->p->phases + r->p->n_phases; ph++) {
-        w.nth = (int32_t)(ph->end - ph->begin);
-        while (mf_pool_claim(pool, ph->end, &share)) {
-            w.ith = (int32_t)(share - ph->begin);
-            run_share(r, ph, &w);
-            mf_pool_finish(pool, ph->end);
-        }
+    for (int32_t i = 0; i < r->p->n_phases; i++) run_phase(r, &r->p->phases[i], &w, timed ? &at : NULL);
+    if (timed) r->ended = at;
+}
+
+/* Steps of one node in a row are one execution of it. */
+static bool begins(const cpu_program *p, int32_t i)
+{
+    if (i == 0) return true;
+    const cpu_step *s = &p->steps[i], *last = s - 1;
+    return last->node != s->node || last->slot != s->slot;
+}
+
+/* What was done, besides the time of it. Awaiting the last thread counts as a barrier. */
+static void count_run(const running *r)
+{
+    mf_time *barrier = &r->slots[MF_TIME_BARRIER];
+    mf_time_lap(barrier, r->ended);
+    barrier->count += (uint64_t)r->p->n_phases;
+    for (int32_t i = 0; i < r->p->n_steps; i++) {
+        const cpu_step *s = &r->p->steps[i];
+        r->slots[s->slot].count += begins(r->p, i);
+        if (s->work) s->work(s, &r->slots[s->slot]);
     }
 }
 
@@ -200,10 +231,16 @@ minfer_status cpu_program_run(cpu_device *d, const mf_exec *x, const cpu_program
     cpu_scratch layout;
     mf_mem m = mf_exec_scratch(x, d->base.index);
     cpu_scratch_layout(d, x->graph, &layout);
-    running r = {
-        .dev = d, .p = p, .scratch = (uint8_t *)m.buf + m.offset, .thread_bytes = layout.thread_bytes};
+    running r = {.dev = d,
+                 .p = p,
+                 .scratch = (uint8_t *)m.buf + m.offset,
+                 .thread_bytes = layout.thread_bytes,
+                 .slots = d->base.times ? d->base.times->slot : NULL};
     mf_pool_run(d->pool, walk, &r);
-    if (r.failed == 0) return MINFER_OK;
+    if (r.failed == 0) {
+        if (r.slots) count_run(&r);
+        return MINFER_OK;
+    }
     const cpu_step *s = &p->steps[r.failed - 1];
     return s->complain(s, err);
 }

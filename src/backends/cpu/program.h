@@ -8,6 +8,7 @@
 #include "backends/cpu/kernels.h"
 #include "base/pool.h"
 #include "graph/alloc.h"
+#include "graph/times.h"
 
 typedef struct cpu_device cpu_device;
 
@@ -105,14 +106,18 @@ typedef struct cpu_step cpu_step;
  * and complain, on one thread, says what it was. */
 typedef bool cpu_step_fn(const cpu_step *s, const cpu_worker *w);
 typedef minfer_status cpu_complain_fn(const cpu_step *s, minfer_error *err);
+/* Adds the bytes that one run of the step must read from memory, and its products. */
+typedef void cpu_work_fn(const cpu_step *s, mf_time *t);
 
 struct cpu_step {
     cpu_step_fn *fn;
     cpu_complain_fn *complain; /* NULL: cannot fail */
+    cpu_work_fn *work;         /* NULL: not counted */
     const mf_node *node;
+    int32_t slot; /* of mf_op_times: the node's op, unless the emitter says otherwise */
     bool barrier; /* before this step: it begins a phase */
     cpu_key key;
-    int64_t work; /* multiplications, where they are many; shares are cut by it */
+    int64_t cost; /* multiplications, where they are many; shares are cut by it */
     union {
         cpu_quantize_args quantize;
         cpu_matmul matmul;

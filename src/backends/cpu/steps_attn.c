@@ -357,6 +357,20 @@ static void fill(const cpu_emit *e, const mf_node *n, cpu_attn_args *a)
     if (at->window != MF_WINDOW_CAUSAL) a->spans = (const int32_t *)(void *)cpu_value(e, n->src[pos + 1]);
 }
 
+/* Tokens of one sequence share the rows of their longest window. */
+static void work_attn(const cpu_step *s, mf_time *t)
+{
+    const cpu_attn_args *a = &s->u.attn;
+    uint64_t seen = 0, read = 0;
+    window w;
+    for (int32_t i = 0, end; i < a->nt && group_at(a, i, a->nt, &end, &w); i = end) {
+        read += (uint64_t)w.total;
+        for (int32_t k = i; k < end; k++) seen += window_of(a, k, &w) ? (uint64_t)w.total : 0;
+    }
+    t->bytes += 2 * read * (uint64_t)a->n_kv * a->row_bytes;
+    t->macs += 2 * seen * (uint64_t)a->n_head * (uint64_t)a->head_dim;
+}
+
 minfer_status cpu_emit_attn(cpu_emit *e, const mf_node *n)
 {
     cpu_attn_args a;
@@ -369,6 +383,7 @@ minfer_status cpu_emit_attn(cpu_emit *e, const mf_node *n)
                        n->attr.attn.kv.head_dim, CPU_ATTN_HEAD);
     fill(e, n, &a);
     MF_TRY(cpu_push(e, shared ? run_few : run_many, n, 0, &s));
+    s->work = work_attn;
     s->complain = complain_window;
     if (shared) {
         mf_mem m = mf_exec_scratch(e->x, e->dev->base.index);

@@ -38,6 +38,7 @@ minfer_status cpu_act_of(cpu_emit *e, const mf_node *reader, mf_id id, cpu_act *
     if (reader->id != cpu_first_act_reader(e->dev, e->x->graph, id)) return MINFER_OK;
     cpu_step *s;
     MF_TRY(cpu_push(e, run_quantize, reader, cpu_key_for(k, nt), &s));
+    s->slot = MF_TIME_QUANTIZE;
     s->u.quantize = (cpu_quantize_args){*act, cpu_value(e, id), (size_t)v->shape[0]};
     MF_TRY(cpu_reads_value(e, id));
     return cpu_writes(e, (uint8_t *)m.buf + m.offset, cpu_act_bytes(k, nt));
@@ -58,6 +59,15 @@ static bool run_matmul(const cpu_step *s, const cpu_worker *w)
     return true;
 }
 
+static void work_matmul(const cpu_step *s, mf_time *t)
+{
+    const cpu_matmul *m = &s->u.matmul;
+    size_t row;
+    mf_type_row_bytes(m->type, (uint64_t)m->k, &row); /* checked when the weight was registered */
+    t->bytes += row * (size_t)m->rows;
+    t->macs += (uint64_t)m->k * (uint64_t)m->rows * (uint64_t)m->nt;
+}
+
 minfer_status cpu_emit_matmul(cpu_emit *e, const mf_node *n)
 {
     const mf_node *x = &e->x->graph->nodes[n->src[0]];
@@ -72,7 +82,8 @@ minfer_status cpu_emit_matmul(cpu_emit *e, const mf_node *n)
         MF_TRY(cpu_act_of(e, n, x->id, act));
     }
     MF_TRY(cpu_push(e, run_matmul, n, 0, &s));
-    s->work = w->dims[0] * mf_node_elements(n);
+    s->cost = w->dims[0] * mf_node_elements(n);
+    s->work = work_matmul;
     s->u.matmul = (cpu_matmul){.type = w->type,
                                .rows = (int32_t)w->dims[1],
                                .k = (int32_t)w->dims[0],

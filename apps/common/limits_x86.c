@@ -1,4 +1,5 @@
-#include "limits.h"
+/* Products of bytes on x86-64. */
+#include "common/limits.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -38,7 +39,7 @@ __attribute__((target("avx512f,avx512vnni"))) static uint64_t products_avx512(vo
     return (uint64_t)ROUNDS * CHAINS * 64;
 }
 
-uint64_t limit_products(const char *tier)
+uint64_t app_limit_products(const char *tier)
 {
     if (!strcmp(tier, "avx2") && __builtin_cpu_supports("avx2")) return products_avx2();
     if (!strcmp(tier, "avx512") && __builtin_cpu_supports("avx512vnni")) return products_avx512();
