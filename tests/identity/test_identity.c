@@ -77,6 +77,7 @@ static float *compute(const char *path, const way *w, size_t *bytes)
     minfer_engine_info info;
     assert_ok(minfer_model_open(path, NULL, NULL, &m, &err), &err);
     minfer_engine *e = open_engine(m, w);
+    e->graphs.check_reuse = w->twice; /* as debug builds do */
     assert_ok(minfer_session_create(e, &s, &err), &err);
     minfer_engine_get_info(e, &info);
     size_t n_vocab = (size_t)info.n_vocab;
