@@ -26,36 +26,46 @@ static app_ints sizes(const app_ints *given, int32_t *standard)
 static minfer_status each_test(const app_options *o, minfer_status (*take)(void *user, bench_test t),
                                void *user)
 {
-    int32_t standard[] = {512, 128, 0};
+    int32_t standard[] = {512, 128, 0, 1};
     app_ints depths = sizes(&o->bench_depth, &standard[2]);
     app_ints lists[] = {[BENCH_PREFILL] = sizes(&o->bench_prompt, &standard[0]),
                         [BENCH_DECODE] = sizes(&o->bench_gen, &standard[1])};
+    app_ints batches[] = {
+        [BENCH_PREFILL] = {.v = &standard[3], .n = 1}, [BENCH_DECODE] = sizes(&o->bench_batch, &standard[3])};
     for (size_t d = 0; d < depths.n; d++)
         for (int kind = BENCH_PREFILL; kind <= BENCH_DECODE; kind++)
             for (size_t i = 0; i < lists[kind].n; i++)
-                if (lists[kind].v[i])
-                    MF_TRY(take(user, (bench_test){(bench_kind)kind, lists[kind].v[i], depths.v[d]}));
+                for (size_t k = 0; k < batches[kind].n && lists[kind].v[i]; k++)
+                    MF_TRY(take(user, (bench_test){(bench_kind)kind, lists[kind].v[i], depths.v[d],
+                                                   batches[kind].v[k]}));
     return MINFER_OK;
 }
+
+/* What the largest tests need. */
+typedef struct {
+    int64_t cells; /* 0: there is no test */
+    int32_t batch;
+} most;
 
 static minfer_status take_most(void *user, bench_test t)
 {
-    int32_t *most = user;
-    if (t.n + t.depth > *most) *most = t.n + t.depth;
+    most *m = user;
+    int64_t cells = ((int64_t)t.n + t.depth) * t.batch;
+    if (cells > m->cells) m->cells = cells;
+    if (t.batch > m->batch) m->batch = t.batch;
     return MINFER_OK;
 }
 
-/* Tokens that the largest test needs room for; 0: there is no test. */
-static int32_t most_tokens(const app_options *o)
+static most most_of(const app_options *o)
 {
-    int32_t most = 0;
-    each_test(o, take_most, &most);
-    return most;
+    most m = {0};
+    each_test(o, take_most, &m);
+    return m;
 }
 
 static minfer_status check(const app_options *o, minfer_error *err)
 {
-    if (most_tokens(o) == 0)
+    if (most_of(o).cells == 0)
         return mf_fail(err, MINFER_ERR_ARG, "there is nothing to measure: all sizes are 0");
     return app_engine_check(o, err);
 }
@@ -66,17 +76,21 @@ typedef struct bench {
     const app_options *o;
     minfer_model *model;
     minfer_engine *engine;
-    minfer_session *session;
+    minfer_session **sessions; /* [n_sessions] */
+    minfer_feed *feeds;        /* [n_sessions] */
+    int32_t n_sessions;
     bench_setup setup;
-    int32_t *ids;  /* [n_ctx] pseudo-random tokens; position i always holds ids[i] */
-    float *logits; /* one row */
+    int32_t *ids;  /* [cells] pseudo-random tokens; position i always holds ids[i] */
+    float *logits; /* [n_sessions] rows */
     size_t n_done; /* tests */
     minfer_error *err;
 } bench;
 
 static void free_bench(bench *b)
 {
-    minfer_session_free(b->session);
+    for (int32_t i = 0; b->sessions && i < b->n_sessions; i++) minfer_session_free(b->sessions[i]);
+    mf_free(b->sessions);
+    mf_free(b->feeds);
     app_engine_free(b->engine);
     minfer_model_free(b->model);
     mf_free(b->ids);
@@ -93,33 +107,49 @@ static const char *main_type(const minfer_model *m, size_t n_tensors)
     return n ? types[best].name : "?";
 }
 
-static minfer_status open_engine(bench *b, int32_t most)
+static minfer_status open_engine(bench *b, int32_t cells)
 {
     app_options sized = *b->o;
-    sized.engine.n_ctx = most;
-    MF_TRY(app_model_open(b->o, app_model_load, &b->model, b->err));
-    minfer_model_get_info(b->model, &b->setup.model);
-    if (most > b->setup.model.n_ctx)
-        return mf_fail(b->err, MINFER_ERR_LIMIT, "%d tokens are more than the context of the model, %d", most,
-                       b->setup.model.n_ctx);
+    sized.engine.n_ctx = cells;
     MF_TRY(app_engine_create(&sized, b->model, 1, 1, &b->engine, b->err));
     minfer_engine_get_info(b->engine, &b->setup.engine);
     b->setup.type = main_type(b->model, b->setup.model.n_tensors);
     b->setup.n_batch = b->o->engine.n_batch;
-    return minfer_session_create(b->engine, &b->session, b->err);
+    return MINFER_OK;
+}
+
+static minfer_status open_sessions(bench *b, int32_t n)
+{
+    b->sessions = mf_calloc((size_t)n, sizeof *b->sessions);
+    b->feeds = mf_calloc((size_t)n, sizeof *b->feeds);
+    if (!b->sessions || !b->feeds) return MF_NOMEM(b->err);
+    b->n_sessions = n;
+    for (int32_t i = 0; i < n; i++) MF_TRY(minfer_session_create(b->engine, &b->sessions[i], b->err));
+    return MINFER_OK;
+}
+
+static minfer_status make_data(bench *b, size_t n)
+{
+    b->ids = mf_calloc(n, sizeof *b->ids);
+    b->logits = mf_calloc((size_t)b->setup.engine.n_vocab * (size_t)b->n_sessions, sizeof *b->logits);
+    if (!b->ids || !b->logits) return MF_NOMEM(b->err);
+    mf_rng rng;
+    mf_rng_seed(&rng, 1);
+    for (size_t i = 0; i < n; i++) b->ids[i] = (int32_t)(mf_rng_u64(&rng) % (uint64_t)b->setup.model.n_vocab);
+    return MINFER_OK;
 }
 
 static minfer_status open_all(bench *b)
 {
-    int32_t most = most_tokens(b->o);
-    MF_TRY(open_engine(b, most));
-    b->ids = mf_calloc((size_t)most, sizeof *b->ids);
-    b->logits = mf_calloc((size_t)b->setup.engine.n_vocab, sizeof *b->logits);
-    if (!b->ids || !b->logits) return MF_NOMEM(b->err);
-    mf_rng rng;
-    mf_rng_seed(&rng, 1);
-    for (int32_t i = 0; i < most; i++)
-        b->ids[i] = (int32_t)(mf_rng_u64(&rng) % (uint64_t)b->setup.model.n_vocab);
+    most m = most_of(b->o);
+    MF_TRY(app_model_open(b->o, app_model_load, &b->model, b->err));
+    minfer_model_get_info(b->model, &b->setup.model);
+    if (m.cells > b->setup.model.n_ctx)
+        return mf_fail(b->err, MINFER_ERR_LIMIT, "%lld tokens are more than the context of the model, %d",
+                       (long long)m.cells, b->setup.model.n_ctx);
+    MF_TRY(open_engine(b, (int32_t)m.cells));
+    MF_TRY(open_sessions(b, m.batch));
+    MF_TRY(make_data(b, (size_t)m.cells));
     if (strcmp(b->setup.engine.backends, "cpu") != 0) return MINFER_OK;
     return app_limits_measure(b->setup.engine.n_threads, b->setup.engine.cpu_tier,
                               bench_weight_bytes(b->model, &b->setup.model), &b->setup.limits, b->err);
@@ -127,24 +157,35 @@ static minfer_status open_all(bench *b)
 
 /* ---- measuring */
 
-/* Makes the context exactly `depth` tokens long; keeps what is there. */
-static minfer_status fill(bench *b, size_t depth)
+/* Makes the sequences of a test exactly `depth` tokens long, keeping what is there, and the others empty. */
+static minfer_status fill(bench *b, const bench_test *t)
 {
-    size_t have = minfer_session_length(b->session);
-    if (have > depth) return minfer_session_rollback(b->session, depth, b->err);
-    return minfer_session_feed(b->session, b->ids + have, depth - have, NULL, 0, b->err);
+    size_t depth = (size_t)t->depth;
+    for (int32_t i = 0; i < b->n_sessions; i++) {
+        size_t keep = i < t->batch ? depth : 0;
+        if (minfer_session_length(b->sessions[i]) > keep)
+            MF_TRY(minfer_session_rollback(b->sessions[i], keep, b->err));
+    }
+    for (int32_t i = 0; i < t->batch; i++) {
+        size_t have = minfer_session_length(b->sessions[i]);
+        MF_TRY(minfer_session_feed(b->sessions[i], b->ids + have, depth - have, NULL, 0, b->err));
+    }
+    return MINFER_OK;
 }
 
 static minfer_status measure(bench *b, const bench_test *t, double *rate)
 {
-    size_t n = (size_t)t->n, step = t->kind == BENCH_PREFILL ? n : 1;
-    MF_TRY(fill(b, (size_t)t->depth));
-    const int32_t *ids = b->ids + t->depth;
+    size_t n = (size_t)t->n, step = t->kind == BENCH_PREFILL ? n : 1, row = (size_t)b->setup.engine.n_vocab;
+    MF_TRY(fill(b, t));
     int64_t start = mf_clock_ns();
-    for (size_t i = 0; i < n; i += step)
-        MF_TRY(minfer_session_feed(b->session, ids + i, step, b->logits, 1, b->err));
+    for (size_t i = 0; i < n; i += step) {
+        for (int32_t k = 0; k < t->batch; k++)
+            b->feeds[k] = (minfer_feed){b->sessions[k], b->ids + t->depth + i, step,
+                                        b->logits + (size_t)k * row, 1};
+        MF_TRY(minfer_feed_batch(b->engine, b->feeds, (size_t)t->batch, b->err));
+    }
     int64_t ns = mf_clock_ns() - start;
-    *rate = (double)n * 1e9 / (double)(ns > 0 ? ns : 1);
+    *rate = (double)n * t->batch * 1e9 / (double)(ns > 0 ? ns : 1);
     return MINFER_OK;
 }
 
@@ -156,7 +197,7 @@ static void summarize(const bench *b, bench_result *r)
     for (int32_t i = 0; i < r->n; i++) squares += (r->rates[i] - r->mean) * (r->rates[i] - r->mean);
     r->sd = r->n > 1 ? sqrt(squares / (r->n - 1)) : 0;
     bench_work work = bench_work_of(b->model, &b->setup, &r->test);
-    double runs = r->mean / r->test.n * 1e-9; /* 10^9 a second */
+    double runs = r->mean / r->test.n / r->test.batch * 1e-9; /* 10^9 a second */
     r->work = (bench_work){work.bytes * runs, work.products * runs};
 }
 

@@ -10,10 +10,11 @@ typedef enum bench_kind {
     BENCH_DECODE,  /* n tokens one after the other, each with its logits */
 } bench_kind;
 
-/* One test: work that is timed after `depth` tokens that are not. */
+/* One test: work that is timed after `depth` tokens that are not, in each of `batch` sequences (more than
+ * one: decode, all together). */
 typedef struct bench_test {
     bench_kind kind;
-    int32_t n, depth;
+    int32_t n, depth, batch;
 } bench_test;
 
 /* What a test has to do in one run: bytes of weights and of the cache that decoding reads, products that
@@ -25,7 +26,7 @@ typedef struct bench_work {
 typedef struct bench_result {
     bench_test test;
     int32_t n;       /* runs */
-    double *rates;   /* [n] tokens/s */
+    double *rates;   /* [n] tokens/s, of all sequences together */
     double mean, sd; /* of rates; sd with n - 1, 0 for one run */
     bench_work work; /* 10^9 a second, from the mean */
 } bench_result;

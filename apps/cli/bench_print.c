@@ -13,10 +13,11 @@ static const char *model_name(const bench_setup *s)
     return *s->model.name ? s->model.name : s->model.architecture;
 }
 
-/* pp512, tg64, tg64@4096 */
+/* pp512, tg64, tg64@4096, tg64x8@16: of 8 sequences together */
 static void test_name(const bench_test *t, char out[40])
 {
     int n = snprintf(out, 40, "%s%d", t->kind == BENCH_PREFILL ? "pp" : "tg", t->n);
+    if (t->batch > 1) n += snprintf(out + n, 40 - (size_t)n, "x%d", t->batch);
     if (t->depth) snprintf(out + n, 40 - (size_t)n, "@%d", t->depth);
 }
 
@@ -67,11 +68,11 @@ static int32_t tokens_of(const bench_result *r, bench_kind kind)
 static bool csv_row(const bench_setup *s, const bench_result *r, mf_buf *out)
 {
     return mf_buf_char(out, '"') && cell(model_name(s), "\"", out) &&
-           mf_buf_printf(out, "\",%s,%llu,%llu,\"%s\",%d,%s,%s,%d,%d,%d,%d,%d,%.4f,%.4f", s->type,
+           mf_buf_printf(out, "\",%s,%llu,%llu,\"%s\",%d,%s,%s,%d,%d,%d,%d,%d,%d,%.4f,%.4f", s->type,
                          (unsigned long long)s->model.file_bytes, (unsigned long long)s->model.n_params,
                          s->engine.backends, s->engine.n_threads, s->engine.cpu_tier, s->engine.cache_type,
                          s->n_batch, tokens_of(r, BENCH_PREFILL), tokens_of(r, BENCH_DECODE), r->test.depth,
-                         r->n, r->mean, r->sd) &&
+                         r->test.batch, r->n, r->mean, r->sd) &&
            csv_share(r->work.bytes, s->limits.read, out) &&
            csv_share(r->work.products, s->limits.int8, out) && mf_buf_char(out, '\n');
 }
@@ -88,17 +89,18 @@ static bool json_row(const bench_setup *s, const bench_result *r, bool first, mf
     test_name(&r->test, test);
     for (int32_t i = 0; i < r->n; i++) json_array_append_new(rates, json_real(r->rates[i]));
     json_t *j = json_pack(
-        "{s:o, s:s, s:I, s:I, s:s, s:i, s:s, s:s, s:i, s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:o, s:o, s:o, "
+        "{s:o, s:s, s:I, s:I, s:s, s:i, s:s, s:s, s:i, s:s, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:o, s:o, "
+        "s:o, "
         "s:o, "
         "s:o}",
         "model", app_json_text(model_name(s), strlen(model_name(s))), "type", s->type, "size_bytes",
         (json_int_t)s->model.file_bytes, "n_params", (json_int_t)s->model.n_params, "backends",
         s->engine.backends, "threads", s->engine.n_threads, "cpu_tier", s->engine.cpu_tier, "cache_type",
         s->engine.cache_type, "n_batch", s->n_batch, "test", test, "n_prompt", tokens_of(r, BENCH_PREFILL),
-        "n_gen", tokens_of(r, BENCH_DECODE), "depth", r->test.depth, "repetitions", r->n, "avg_ts", r->mean,
-        "stddev_ts", r->sd, "samples_ts", rates, "gb_s", number_or_null(r->work.bytes), "read_gb_s",
-        number_or_null(s->limits.read), "gmac_s", number_or_null(r->work.products), "int8_gmac_s",
-        number_or_null(s->limits.int8));
+        "n_gen", tokens_of(r, BENCH_DECODE), "depth", r->test.depth, "n_seq", r->test.batch, "repetitions",
+        r->n, "avg_ts", r->mean, "stddev_ts", r->sd, "samples_ts", rates, "gb_s",
+        number_or_null(r->work.bytes), "read_gb_s", number_or_null(s->limits.read), "gmac_s",
+        number_or_null(r->work.products), "int8_gmac_s", number_or_null(s->limits.int8));
     return mf_buf_str(out, first ? "\n" : ",\n") && app_json_take(j, 2, out);
 }
 
@@ -112,8 +114,9 @@ bool bench_head(app_table_format f, mf_buf *out)
                           "|---|---|--:|--:|---|--:|---|---|--:|--:|--:|--:|--:|--:|\n");
     case APP_FORMAT_CSV:
         return mf_buf_str(
-            out, "model,type,size_bytes,n_params,backends,threads,cpu_tier,cache_type,n_batch,"
-                 "n_prompt,n_gen,depth,repetitions,avg_ts,stddev_ts,gb_s,read_gb_s,gmac_s,int8_gmac_s\n");
+            out,
+            "model,type,size_bytes,n_params,backends,threads,cpu_tier,cache_type,n_batch,"
+            "n_prompt,n_gen,depth,n_seq,repetitions,avg_ts,stddev_ts,gb_s,read_gb_s,gmac_s,int8_gmac_s\n");
     case APP_FORMAT_JSON: return mf_buf_char(out, '[');
     }
     return true;

@@ -64,5 +64,6 @@ bench_work bench_work_of(const minfer_model *m, const bench_setup *s, const benc
 {
     double n = t->n, cells = n * t->depth + n * (n + 1) / 2; /* a token sees itself, too */
     if (t->kind == BENCH_PREFILL) return (bench_work){.products = products(m, &s->model, n)};
-    return (bench_work){.bytes = n * (double)bench_weight_bytes(m, &s->model) + cells * cache_bytes(s)};
+    return (bench_work){.bytes = n * (double)bench_weight_bytes(m, &s->model) +
+                                 t->batch * cells * cache_bytes(s)};
 }

@@ -112,6 +112,17 @@ const app_option app_option_table[] = {
      .value = "LIST",
      .standard = "0",
      .help = "tokens that the context holds before a test, separated by commas"},
+    {.name = "pl",
+     .kind = APP_INTS,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(bench_batch),
+     .commands = BIT(APP_BENCH),
+     .lo = 1,
+     .hi = 4096,
+     .value = "LIST",
+     .standard = "1",
+     .help =
+         "sequences that are decoded together, separated by commas; speeds are of all together (also -pl)"},
     {.name = "repetitions",
      .letter = 'r',
      .kind = APP_INT,
@@ -512,4 +523,5 @@ void app_options_free(app_options *o)
     mf_free(o->bench_prompt.v);
     mf_free(o->bench_gen.v);
     mf_free(o->bench_depth.v);
+    mf_free(o->bench_batch.v);
 }

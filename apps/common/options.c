@@ -115,8 +115,11 @@ static minfer_status take_long(args *a, const char *arg)
     return take_option(a, row, label, value ? value + 1 : NULL);
 }
 
+/* A name of two letters may stand after one dash, too: -pl. */
 static minfer_status take_short(args *a, const char *arg)
 {
+    const app_option *two = arg[2] && !arg[3] ? find_row(a->o->command, arg + 1, 2, 0) : NULL;
+    if (two) return take_option(a, two, arg, NULL);
     char label[] = {'-', arg[1], 0};
     const app_option *row = find_row(a->o->command, NULL, 0, arg[1]);
     if (!row || (row->kind == APP_FLAG && arg[2])) return refuse_unknown(a, arg, NULL, 0);

@@ -81,7 +81,7 @@ typedef struct app_options {
     bool graph_trace;
     const char *model_dir;
 
-    app_ints bench_prompt, bench_gen, bench_depth;
+    app_ints bench_prompt, bench_gen, bench_depth, bench_batch;
     int32_t repetitions;
     int32_t stride, windows; /* 0: not given */
     const char *save_logits, *kl;
