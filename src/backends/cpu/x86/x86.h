@@ -5,12 +5,16 @@
 
 #include "backends/cpu/kernels.h"
 
+#ifdef MF_COMPACT /* see inline.h */
+#define V_INLINE static inline
+#else
 #define V_INLINE static inline __attribute__((always_inline))
+#endif
 
 /* Before a loop: unroll it fully (its bounds are known once kernels are inlined; arrays live in registers
  * only then), or not at all. */
-#if defined(MINFER_EMULATE_AVX512)
-#define V_UNROLL /* compilers take minutes otherwise */
+#if defined(MINFER_EMULATE_AVX512) || defined(MF_COMPACT)
+#define V_UNROLL /* compilers take minutes otherwise: see inline.h */
 #define V_LOOP
 #elif defined(__clang__)
 #define V_UNROLL _Pragma("clang loop unroll(full)")
