@@ -18,7 +18,7 @@ configure:
 # Builds, fetches a small model into the cache, and answers a prompt.
 demo: all
 	tools/get_model smollm2
-	$(BUILD)/minfer run -v --greedy SmolLM2-135M-Instruct "What is the capital of France?"
+	$(BUILD)/minfer run -v --greedy SmolLM2-135M-Instruct -n 160 "Explain what a compiler does."
 
 # All tests of this build. ALL=1: also clang, sanitizers, style, the real models (what continuous integration runs).
 check: setup

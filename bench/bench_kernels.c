@@ -1,20 +1,23 @@
 /* Speed of the CPU matmul kernels: GB/s of weights and GMAC/s for each weight type and number of tokens,
  * beside the machine's own limits, which are measured in turn with them. Weights come from memory, not from a
- * cache, unless --mem is small. Correctness is tests/cpu/test_matmul.c. */
+ * cache, unless --mem is small. Correctness is tests/cpu/test_matmul.c. With --cells: of the attention
+ * kernels (bench_attn.c). */
 #include "backends/cpu/kernels.h"
 #include "base/clock.h"
 #include "base/half.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "bench_attn.h"
 #include "common/limits.h"
+#include "measure.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NT = 16, MAX_ROUNDS = 99, UNIT_ROWS = 64 };
+enum { MAX_LIST = 16, UNIT_ROWS = 64 };
 
 typedef struct type_row {
     const char *name;
@@ -37,11 +40,15 @@ static const type_row types[] = {
     {"Q6_K", MF_TYPE_Q6_K, MF_QK256, MF_BYTES_Q6_K, {208, -1}},
 };
 
+typedef struct list {
+    int v[MAX_LIST], n;
+} list;
+
 typedef struct options {
     const char *type; /* NULL: all */
     cpu_tier cap;
     int k, rows, threads, rounds, mem_mb;
-    int nt[MAX_NT], n_nt;
+    list nt, cells;
 } options;
 
 typedef struct bench {
@@ -136,16 +143,9 @@ static double seconds_of(bench *b, mf_pool_fn *fn)
     return (double)(mf_clock_ns() - t) * 1e-9;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *v, int n)
 {
-    qsort(v, (size_t)n, sizeof *v, by_value);
-    return v[n / 2];
+    return measure_quantile(v, n, 0.5);
 }
 
 static void set_tokens(bench *b, int nt)
@@ -158,24 +158,24 @@ static void set_tokens(bench *b, int nt)
 
 static void measure(bench *b)
 {
-    static double read[MAX_ROUNDS], peak[MAX_ROUNDS], time[MAX_NT][MAX_ROUNDS];
+    static double read[BENCH_MAX_ROUNDS], peak[BENCH_MAX_ROUNDS], time[MAX_LIST][BENCH_MAX_ROUNDS];
     for (int i = 0; i < b->o->rounds; i++) {
         read[i] = (double)b->w_bytes / seconds_of(b, run_read) * 1e-9;
         atomic_store(&b->products, 0);
         double s = seconds_of(b, run_products);
         peak[i] = (double)atomic_load(&b->products) / s * 1e-9;
-        for (int j = 0; j < b->o->n_nt; j++) {
-            set_tokens(b, b->o->nt[j]);
+        for (int j = 0; j < b->o->nt.n; j++) {
+            set_tokens(b, b->o->nt.v[j]);
             time[j][i] = seconds_of(b, b->nt <= CPU_TILE_SMALL ? run_shares : run_units);
         }
     }
     double r = median(read, b->o->rounds), p = median(peak, b->o->rounds);
     printf("%-5s %-7s %6d x %-6d read %6.1f GB/s  int8 %6.0f GMAC/s\n", b->type->name, b->kernels.tier,
            b->o->rows, b->o->k, r, p);
-    for (int j = 0; j < b->o->n_nt; j++) {
+    for (int j = 0; j < b->o->nt.n; j++) {
         double s = median(time[j], b->o->rounds), gb = (double)b->matrix_bytes * b->matrices / s * 1e-9;
-        double macs = (double)b->o->rows * b->o->k * b->matrices * b->o->nt[j] / s * 1e-9;
-        printf("  nt %4d  %7.2f GB/s %4.0f %%  %8.1f GMAC/s", b->o->nt[j], gb, 100 * gb / r, macs);
+        double macs = (double)b->o->rows * b->o->k * b->matrices * b->o->nt.v[j] / s * 1e-9;
+        printf("  nt %4d  %7.2f GB/s %4.0f %%  %8.1f GMAC/s", b->o->nt.v[j], gb, 100 * gb / r, macs);
         printf(p > 0 ? " %4.0f %%\n" : "\n", 100 * macs / p);
     }
     fflush(stdout);
@@ -203,7 +203,7 @@ static void fill_weights(bench *b)
 static bool allocate(bench *b)
 {
     int nt = 1;
-    for (int i = 0; i < b->o->n_nt; i++) nt = b->o->nt[i] > nt ? b->o->nt[i] : nt;
+    for (int i = 0; i < b->o->nt.n; i++) nt = b->o->nt.v[i] > nt ? b->o->nt.v[i] : nt;
     size_t n = (size_t)nt * (size_t)b->o->k;
     b->matrix_bytes = (size_t)b->o->k / (size_t)b->type->values * (size_t)b->type->bytes * (size_t)b->o->rows;
     b->matrices = (int)(((size_t)b->o->mem_mb << 20) / b->matrix_bytes) + 1;
@@ -246,18 +246,19 @@ static const char usage[] =
     "  --tier NAME     scalar, avx2 or avx512: the highest to use (the best there is)\n"
     "  --k N           values in a row (1536); a multiple of 256\n"
     "  --rows N        rows of a matrix (8960)\n"
-    "  --nt N,N,...    numbers of tokens (1,2,4,8,16,64,512)\n"
+    "  --nt N,N,...    numbers of tokens (1,2,4,8,16,64,512; with --cells 1,64)\n"
+    "  --cells N,N,... attention over so many cells of a cache, instead of matmul\n"
     "  --threads N     (cores)\n"
-    "  --mem MB        weights to walk over (256)\n"
+    "  --mem MB        weights, or cache, to walk over (256)\n"
     "  --rounds N      the median of so many is printed (5)\n";
 
-static bool read_list(options *o, const char *s)
+static bool read_list(list *l, const char *s)
 {
-    for (o->n_nt = 0; o->n_nt < MAX_NT; s++) {
+    for (l->n = 0; l->n < MAX_LIST; s++) {
         char *end;
         long v = strtol(s, &end, 10);
         if (end == s || v < 1 || v > 65536) return false;
-        o->nt[o->n_nt++] = (int)v;
+        l->v[l->n++] = (int)v;
         s = end;
         if (!*s) return true;
         if (*s != ',') return false;
@@ -291,13 +292,39 @@ static bool read_option(options *o, const char *name, const char *value)
         return true;
     }
     if (!strcmp(name, "--tier")) return read_tier(value, &o->cap);
-    if (!strcmp(name, "--nt")) return read_list(o, value);
+    if (!strcmp(name, "--nt")) return read_list(&o->nt, value);
+    if (!strcmp(name, "--cells")) return read_list(&o->cells, value);
     if (!strcmp(name, "--k")) return read_number(value, 256, 1 << 20, &o->k) && o->k % 256 == 0;
     if (!strcmp(name, "--rows")) return read_number(value, 1, 1 << 20, &o->rows);
     if (!strcmp(name, "--threads")) return read_number(value, 1, MF_MAX_THREADS, &o->threads);
     if (!strcmp(name, "--mem")) return read_number(value, 0, 1 << 20, &o->mem_mb);
-    if (!strcmp(name, "--rounds")) return read_number(value, 1, MAX_ROUNDS, &o->rounds);
+    if (!strcmp(name, "--rounds")) return read_number(value, 1, BENCH_MAX_ROUNDS, &o->rounds);
     return false;
+}
+
+static bool run_attn(const options *o, mf_pool *pool)
+{
+    bench_attn_options a = {.cap = o->cap,
+                            .threads = o->threads,
+                            .rounds = o->rounds,
+                            .mem_mb = o->mem_mb,
+                            .cells = o->cells.v,
+                            .nt = o->nt.v,
+                            .n_cells = o->cells.n,
+                            .n_nt = o->nt.n};
+    return bench_attn(&a, pool);
+}
+
+static bool run_matmuls(const options *o, mf_pool *pool)
+{
+    bool ok = true, found = false;
+    for (size_t i = 0; ok && i < sizeof types / sizeof *types; i++)
+        if (!o->type || !strcmp(o->type, types[i].name)) {
+            found = true;
+            ok = bench_type(o, &types[i], pool);
+        }
+    if (!found) fprintf(stderr, "bench_kernels: unknown type %s\n", o->type);
+    return ok && found;
 }
 
 int main(int argc, char **argv)
@@ -308,26 +335,20 @@ int main(int argc, char **argv)
                  .threads = mf_cpu_count(),
                  .rounds = 5,
                  .mem_mb = 256};
-    read_list(&o, "1,2,4,8,16,64,512");
     for (int i = 1; i < argc; i += 2)
         if (i + 1 >= argc || !read_option(&o, argv[i], argv[i + 1])) {
             fprintf(stderr, "bench_kernels: bad option or value: %s %s\n%s", argv[i],
                     i + 1 < argc ? argv[i + 1] : "", usage);
             return 2;
         }
+    if (!o.nt.n) read_list(&o.nt, o.cells.n ? "1,64" : "1,2,4,8,16,64,512");
     mf_pool *pool = NULL;
     minfer_error err;
     if (mf_pool_create(o.threads, &pool, &err) != MINFER_OK) {
         fprintf(stderr, "bench_kernels: %s\n", err.message);
         return 1;
     }
-    bool ok = true, found = false;
-    for (size_t i = 0; ok && i < sizeof types / sizeof *types; i++)
-        if (!o.type || !strcmp(o.type, types[i].name)) {
-            found = true;
-            ok = bench_type(&o, &types[i], pool);
-        }
-    if (!found) fprintf(stderr, "bench_kernels: unknown type %s\n", o.type);
+    bool ok = o.cells.n ? run_attn(&o, pool) : run_matmuls(&o, pool);
     mf_pool_free(pool);
-    return ok && found ? 0 : 1;
+    return ok ? 0 : 1;
 }

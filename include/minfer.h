@@ -202,12 +202,18 @@ typedef enum minfer_graph_format { MINFER_GRAPH_DOT, MINFER_GRAPH_JSON } minfer_
 MINFER_API minfer_status minfer_engine_graph(minfer_engine *e, int32_t n_tokens, minfer_graph_format format,
                                              char **text, size_t *n, minfer_error *err);
 
-/* ---- session: one timeline of tokens
- * ------------------------------------------------------------------------------ */
+/* ---- sessions: timelines of tokens
+ * -------------------------------------------------------------------------------- */
 
+/* Any number of sessions share an engine's n_ctx cells; each may be as long as there are cells left. An
+ * engine and its sessions are used by one thread at a time. */
 typedef struct minfer_session minfer_session;
 
 MINFER_API minfer_status minfer_session_create(minfer_engine *e, minfer_session **out, minfer_error *err);
+/* A session that begins with the first n tokens of s. Their cells are shared; what either does later, the
+ * other does not see. */
+MINFER_API minfer_status minfer_session_fork(const minfer_session *s, size_t n, minfer_session **out,
+                                             minfer_error *err);
 MINFER_API void minfer_session_free(minfer_session *s);
 
 /* Appends n tokens. logits (may be NULL) receives n_logits rows of n_vocab floats, those of the last n_logits
@@ -215,6 +221,21 @@ MINFER_API void minfer_session_free(minfer_session *s);
  * after another error the session is as before the call. */
 MINFER_API minfer_status minfer_session_feed(minfer_session *s, const int32_t *tokens, size_t n,
                                              float *logits, size_t n_logits, minfer_error *err);
+
+/* What one session is fed in a batch: as minfer_session_feed. */
+typedef struct minfer_feed {
+    minfer_session *session;
+    const int32_t *tokens;
+    size_t n;
+    float *logits;
+    size_t n_logits;
+} minfer_feed;
+
+/* Feeds several sessions of e, none twice, in as few forward passes as n_batch allows. Each gets the logits
+ * it would get alone, to the bit. After an error all sessions are as before the call. */
+MINFER_API minfer_status minfer_feed_batch(minfer_engine *e, const minfer_feed *feeds, size_t n,
+                                           minfer_error *err);
+
 MINFER_API size_t minfer_session_length(const minfer_session *s);
 MINFER_API const int32_t *minfer_session_tokens(const minfer_session *s);
 /* Forgets everything from position n on. */

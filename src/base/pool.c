@@ -1,6 +1,7 @@
-/* Thread pool: an epoch announces work, a phase ends a barrier. Whoever waits spins for a while and then
- * sleeps, so that a thread that waits never keeps the core from the one it waits for: at once when there are
- * more threads than cores, after some microseconds when other programs have taken a core. */
+/* Thread pool: an epoch announces work, shares are taken from a counter, an event tells that a phase is
+ * finished. Whoever waits spins for a while and then sleeps, so that a thread that waits never keeps the core
+ * from the one it waits for: at once when there are more threads than cores, after some microseconds when
+ * other programs have taken a core. */
 #include "base/pool.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -35,8 +36,11 @@ struct mf_pool {
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     event epoch;                     /* grows by one per run */
-    event phase;                     /* grows by one per completed barrier */
-    _Alignas(64) atomic_int arrived; /* at the current barrier */
+    event phase;                     /* grows by one per finished phase */
+    event home;                      /* grows by one when all threads of a run have returned */
+    _Alignas(64) atomic_uint next;   /* share nobody has taken */
+    _Alignas(64) atomic_uint done;   /* shares finished */
+    _Alignas(64) atomic_int arrived; /* threads that have returned */
     atomic_bool stop;
 };
 
@@ -83,15 +87,36 @@ static void advance(mf_pool *p, event *e)
     pthread_mutex_unlock(&p->mutex);
 }
 
-void mf_pool_barrier(mf_pool *p)
+bool mf_pool_claim(mf_pool *p, uint32_t end, uint32_t *share)
 {
-    if (p->n == 1) return;
-    unsigned phase = atomic_load_explicit(&p->phase.value, memory_order_relaxed);
+    unsigned n = atomic_load_explicit(&p->next, memory_order_relaxed);
+    while (n < end)
+        if (atomic_compare_exchange_weak_explicit(&p->next, &n, n + 1, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            *share = n;
+            return true;
+        }
+    for (;;) {
+        unsigned seen = atomic_load(&p->phase.value);
+        if (atomic_load_explicit(&p->done, memory_order_acquire) >= end) return false;
+        await(p, &p->phase, seen, p->spin_ns);
+    }
+}
+
+void mf_pool_finish(mf_pool *p, uint32_t end)
+{
+    if (atomic_fetch_add_explicit(&p->done, 1, memory_order_acq_rel) + 1 == end) advance(p, &p->phase);
+}
+
+/* The last of a run's threads wakes the others. */
+static void all_return(mf_pool *p)
+{
+    unsigned home = atomic_load(&p->home.value);
     if (atomic_fetch_add_explicit(&p->arrived, 1, memory_order_acq_rel) == p->n - 1) {
         atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
-        advance(p, &p->phase);
+        advance(p, &p->home);
     } else {
-        await(p, &p->phase, phase, p->spin_ns);
+        await(p, &p->home, home, p->spin_ns);
     }
 }
 
@@ -104,12 +129,14 @@ static void *worker(void *v)
         await(p, &p->epoch, seen, p->idle_ns);
         if (atomic_load(&p->stop)) return NULL;
         p->fn(p->arg, w.ith, p->n);
-        mf_pool_barrier(p);
+        all_return(p);
     }
 }
 
 void mf_pool_run(mf_pool *p, mf_pool_fn *fn, void *arg)
 {
+    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    atomic_store_explicit(&p->done, 0, memory_order_relaxed);
     if (p->n == 1) {
         fn(arg, 0, 1);
         return;
@@ -118,7 +145,7 @@ void mf_pool_run(mf_pool *p, mf_pool_fn *fn, void *arg)
     p->arg = arg;
     advance(p, &p->epoch);
     fn(arg, 0, p->n);
-    mf_pool_barrier(p);
+    all_return(p);
 }
 
 static minfer_status start_worker(mf_pool *p, int ith, minfer_error *err)

@@ -1,5 +1,4 @@
-/* A persistent pool of threads that run one function together. Waiting threads spin briefly, then yield, then
- * park. */
+/* A persistent pool of threads that run one function together. Waiting threads spin briefly, then sleep. */
 #ifndef MF_BASE_POOL_H
 #define MF_BASE_POOL_H
 
@@ -20,8 +19,13 @@ int mf_pool_threads(const mf_pool *p);
  * is seen after it. */
 void mf_pool_run(mf_pool *p, mf_pool_fn *fn, void *arg);
 
-/* Inside fn: returns when every thread of the run has called it; orders memory between them. */
-void mf_pool_barrier(mf_pool *p);
+/* Inside fn: work in phases, without a thread that all must wait for. The shares of all phases of a run are
+ * numbered from 0 on; a phase is the shares [.., end). A thread takes shares with mf_pool_claim until it says
+ * no, and calls mf_pool_finish after each; "no" means that all shares of this phase and of those before are
+ * finished, by whomever. A thread that the system has put aside holds up nothing but the share it has. Orders
+ * memory between phases. */
+bool mf_pool_claim(mf_pool *p, uint32_t end, uint32_t *share);
+void mf_pool_finish(mf_pool *p, uint32_t end);
 
 /* Threads this process may use to advantage: physical cores within the affinity mask and the cgroup's CPU
  * quota, at least 1. Reads /sys, not the environment. */

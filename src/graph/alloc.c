@@ -143,6 +143,22 @@ const mf_kv_pair *mf_alloc_kv_pair(const mf_alloc *a, int32_t layer)
     return layer >= 0 && layer < a->n_layer && a->layers[layer].device >= 0 ? &a->layers[layer] : NULL;
 }
 
+minfer_status mf_alloc_kv_move(const mf_alloc *a, int32_t from, int32_t to, int32_t n, minfer_error *err)
+{
+    for (int32_t l = 0; l < a->n_layer; l++) {
+        const mf_kv_pair *p = mf_alloc_kv_pair(a, l);
+        if (!p) continue;
+        mf_device *d = a->devices[p->device];
+        size_t head = p->bytes / (size_t)p->geometry.n_kv, row = head / (size_t)p->geometry.n_ctx;
+        for (int32_t h = 0; h < p->geometry.n_kv; h++) {
+            size_t base = (size_t)h * head, src = base + (size_t)from * row, dst = base + (size_t)to * row;
+            MF_TRY(d->ops->move(d, (mf_mem){p->k, dst}, (mf_mem){p->k, src}, (size_t)n * row, err));
+            MF_TRY(d->ops->move(d, (mf_mem){p->v, dst}, (mf_mem){p->v, src}, (size_t)n * row, err));
+        }
+    }
+    return MINFER_OK;
+}
+
 static mf_mem at(const mf_exec *x, const mf_loc *l)
 {
     if (l->place != MF_PLACE_ARENA) return (mf_mem){NULL, 0};

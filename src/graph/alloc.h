@@ -77,6 +77,9 @@ minfer_status mf_alloc_commit(mf_alloc *a, const mf_plan *plan, minfer_error *er
 /* The only way to a layer's cache regions; NULL while no graph has used the layer. */
 const mf_kv_pair *mf_alloc_kv_pair(const mf_alloc *a, int32_t layer);
 
+/* Copies the cache's cells [from, from + n) to [to, to + n) in every layer; they may overlap. */
+minfer_status mf_alloc_kv_move(const mf_alloc *a, int32_t from, int32_t to, int32_t n, minfer_error *err);
+
 /* Index in plan->staged of node's copy on device, or -1. */
 int32_t mf_plan_staged(const mf_plan *plan, mf_id node, int32_t device);
 

@@ -124,7 +124,16 @@ minfer_status mf_graph_cache_run(mf_graph_cache *c, mf_cached_graph *g, const mf
     MF_TRY(mf_alloc_commit(&c->alloc, &g->plan, err));
     MF_TRY(mf_sched_run(&g->sched, &g->exec, in, err));
     if (g->graph.output < 0 || !output) return MINFER_OK;
-    const mf_node *n = &g->graph.nodes[g->graph.output];
-    mf_device *d = c->alloc.devices[n->device];
-    return d->ops->read(d, mf_exec_value(&g->exec, n->id, n->device), output, mf_node_bytes(n), err);
+    return mf_graph_cache_read(c, g, 0, (size_t)g->graph.nodes[g->graph.output].shape[1], output, err);
+}
+
+minfer_status mf_graph_cache_read(mf_graph_cache *c, const mf_cached_graph *g, size_t first, size_t n,
+                                  float *rows, minfer_error *err)
+{
+    const mf_node *out = &g->graph.nodes[g->graph.output];
+    mf_device *d = c->alloc.devices[out->device];
+    mf_mem m = mf_exec_value(&g->exec, out->id, out->device);
+    size_t row = mf_node_bytes(out) / (size_t)out->shape[1];
+    m.offset += first * row;
+    return d->ops->read(d, m, rows, n * row, err);
 }

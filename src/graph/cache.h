@@ -53,4 +53,8 @@ minfer_status mf_graph_cache_get(mf_graph_cache *c, const mf_graph_params *p, mf
 minfer_status mf_graph_cache_run(mf_graph_cache *c, mf_cached_graph *g, const mf_inputs *in, float *output,
                                  minfer_error *err);
 
+/* Reads rows [first, first + n) of what the last run of g put out; g has an output. */
+minfer_status mf_graph_cache_read(mf_graph_cache *c, const mf_cached_graph *g, size_t first, size_t n,
+                                  float *rows, minfer_error *err);
+
 #endif

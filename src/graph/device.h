@@ -38,6 +38,8 @@ typedef struct mf_device_ops {
     minfer_status (*copy_across)(mf_device *d, mf_mem src, mf_device *to, mf_mem dst, size_t n,
                                  uint64_t *ticket, minfer_error *err);
     minfer_status (*wait)(mf_device *d, uint64_t ticket, minfer_error *err);
+    /* Enqueues a copy of n bytes within this device's memory; the places may overlap. */
+    minfer_status (*move)(mf_device *d, mf_mem dst, mf_mem src, size_t n, minfer_error *err);
     minfer_status (*sync)(mf_device *d, minfer_error *err); /* returns when nothing is pending */
 
     /* Makes w's bytes known under its name; once more is a no-op. data stays valid until the name is

@@ -66,6 +66,23 @@ static mf_type cache_format(minfer_cache_type t)
     return t == MINFER_CACHE_F32 ? MF_TYPE_F32 : t == MINFER_CACHE_Q8_0 ? MF_TYPE_Q8_0 : MF_TYPE_F16;
 }
 
+/* As users write it. */
+static const char *cache_name(mf_type format)
+{
+    return format == MF_TYPE_F32 ? "f32" : format == MF_TYPE_Q8_0 ? "q8_0" : "f16";
+}
+
+/* A row of the cache is a head; packed formats hold whole blocks. */
+static minfer_status check_cache(const minfer_engine *e, minfer_error *err)
+{
+    int32_t dim = e->model->bound->hp.head_dim,
+            block = mf_type_get((uint32_t)e->base.kv_format)->block_values;
+    if (dim % block == 0) return MINFER_OK;
+    return mf_fail(err, MINFER_ERR_UNSUPPORTED,
+                   "cache type %s packs blocks of %d values, the heads of %s have %d: use f16 or f32",
+                   cache_name(e->base.kv_format), block, mf_gguf_path(e->model->gguf), dim);
+}
+
 static void set_sizes(minfer_engine *e, const minfer_engine_options *o)
 {
     int32_t trained = e->model->bound->hp.n_ctx;
@@ -97,6 +114,21 @@ static void describe(minfer_engine *e)
     }
 }
 
+static minfer_status make_rows(minfer_engine *e, minfer_error *err)
+{
+    size_t n = (size_t)e->n_batch;
+    int32_t *p = mf_calloc(n, 12 * sizeof *p);
+    if (!p) return MF_NOMEM(err);
+    e->rows = (mf_rows){
+        .ids = p, .positions = p + n, .cells = p + 2 * n, .tail = p + 3 * n, .window = p + 4 * n};
+    return MINFER_OK;
+}
+
+static minfer_status move_cells(void *user, int32_t from, int32_t to, int32_t n, minfer_error *err)
+{
+    return mf_alloc_kv_move(&((minfer_engine *)user)->graphs.alloc, from, to, n, err);
+}
+
 static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, const mf_engine_devices *on,
                            minfer_error *err)
 {
@@ -117,9 +149,9 @@ static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, con
                                 .gpu_ops = gpu_ops(e),
                                 .gpu_layers = o->gpu_layers,
                                 .weights_version = 1};
-    e->iota = mf_calloc((size_t)e->n_batch, sizeof *e->iota);
-    e->cells = mf_calloc((size_t)e->n_batch, sizeof *e->cells);
-    if (!e->iota || !e->cells) return MF_NOMEM(err);
+    MF_TRY(check_cache(e, err));
+    MF_TRY(make_rows(e, err));
+    MF_TRY(mf_kv_cells_init(&e->kv, e->n_ctx, move_cells, e, err));
     for (int32_t i = 0; i < e->n_devices; i++) MF_TRY(mf_model_register(e->model->bound, e->devices[i], err));
     mf_assign assign = {.devices = e->devices, .n_devices = e->n_devices, .wish = on->wish, .user = on->user};
     MF_TRY(mf_graph_cache_init(&e->graphs, &assign, e->model->bound->hp.n_layer, mf_model_build,
@@ -132,7 +164,7 @@ static minfer_status setup(minfer_engine *e, const minfer_engine_options *o, con
 /* A graph of one token tells now whether this model, cache type and device set go together. */
 static minfer_status probe(minfer_engine *e, minfer_error *err)
 {
-    mf_graph_params p = mf_engine_params(e, 1, 1);
+    mf_graph_params p = mf_engine_params(e, 1, 1, MF_WINDOW_CAUSAL);
     mf_cached_graph *g;
     return mf_graph_cache_get(&e->graphs, &p, &g, err);
 }
@@ -174,16 +206,10 @@ void minfer_engine_free(minfer_engine *e)
     if (!e) return;
     mf_graph_cache_free(&e->graphs);
     close_devices(e->devices, e->n_devices);
+    mf_kv_cells_free(&e->kv);
+    mf_free(e->rows.ids);
     mf_free(e->times);
-    mf_free(e->iota);
-    mf_free(e->cells);
     mf_free(e);
-}
-
-/* As users write it. */
-static const char *cache_name(mf_type format)
-{
-    return format == MF_TYPE_F32 ? "f32" : format == MF_TYPE_Q8_0 ? "q8_0" : "f16";
 }
 
 void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out)
@@ -198,12 +224,14 @@ void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out)
                                 .graphs_reused = e->graphs.n_reused};
 }
 
-mf_graph_params mf_engine_params(const minfer_engine *e, int32_t n_tokens, int32_t n_out)
+mf_graph_params mf_engine_params(const minfer_engine *e, int32_t n_tokens, int32_t n_out, mf_window window)
 {
     mf_graph_params p = e->base;
     p.n_tokens = n_tokens;
     p.n_out = n_out;
     p.kind = n_tokens == 1 ? MF_GRAPH_DECODE : MF_GRAPH_PREFILL;
+    p.explicit_span = window != MF_WINDOW_CAUSAL;
+    p.kv_map = window == MF_WINDOW_MAP;
     return p;
 }
 
@@ -216,13 +244,12 @@ static void tell_trace(const minfer_engine *e, mf_cached_graph *g)
     mf_buf_free(&text);
 }
 
-/* The graph for a batch; t, when set, counts the time of that. */
-static minfer_status find_graph(minfer_engine *e, const mf_batch *b, mf_pass_times *t, mf_cached_graph **out,
-                                minfer_error *err)
+/* The graph for a pass; t, when set, counts the time of that. */
+static minfer_status find_graph(minfer_engine *e, const mf_graph_params *p, mf_pass_times *t,
+                                mf_cached_graph **out, minfer_error *err)
 {
-    mf_graph_params p = mf_engine_params(e, b->n, b->n_out);
     int64_t start = t ? mf_clock_ns() : 0;
-    MF_TRY(mf_graph_cache_get(&e->graphs, &p, out, err));
+    MF_TRY(mf_graph_cache_get(&e->graphs, p, out, err));
     tell_trace(e, *out);
     (*out)->sched.times = t ? &t->steps : NULL;
     if (t) {
@@ -232,30 +259,34 @@ static minfer_status find_graph(minfer_engine *e, const mf_batch *b, mf_pass_tim
     return MINFER_OK;
 }
 
-static minfer_status forward(minfer_engine *e, const mf_batch *b, mf_pass_times *t, float *logits,
-                             minfer_error *err)
+static minfer_status forward(minfer_engine *e, const mf_graph_params *p, mf_pass_times *t,
+                             mf_cached_graph **out, minfer_error *err)
 {
-    mf_cached_graph *g;
-    size_t n = (size_t)b->n, n_out = (size_t)b->n_out;
-    MF_TRY(find_graph(e, b, t, &g, err));
-    for (int32_t i = 0; i < b->n_out; i++) e->iota[i] = b->n - b->n_out + i;
-    mf_inputs in = {.data = {[MF_INPUT_TOKEN_IDS] = b->ids,
-                             [MF_INPUT_POSITIONS] = b->positions,
-                             [MF_INPUT_CELLS] = b->cells,
-                             [MF_INPUT_TAIL_IDS] = e->iota},
-                    .n = {[MF_INPUT_TOKEN_IDS] = n,
-                          [MF_INPUT_POSITIONS] = n,
-                          [MF_INPUT_CELLS] = n,
-                          [MF_INPUT_TAIL_IDS] = n_out}};
-    return mf_graph_cache_run(&e->graphs, g, &in, logits, err);
+    size_t nt = (size_t)p->n_tokens;
+    MF_TRY(find_graph(e, p, t, out, err));
+    mf_inputs in = {.data = {[MF_INPUT_TOKEN_IDS] = e->rows.ids,
+                             [MF_INPUT_POSITIONS] = e->rows.positions,
+                             [MF_INPUT_CELLS] = e->rows.cells,
+                             [MF_INPUT_TAIL_IDS] = e->rows.tail,
+                             [MF_INPUT_ATTN_SPAN] = e->rows.window,
+                             [MF_INPUT_KV_MAP] = e->rows.window},
+                    .n = {[MF_INPUT_TOKEN_IDS] = nt,
+                          [MF_INPUT_POSITIONS] = nt,
+                          [MF_INPUT_CELLS] = nt,
+                          [MF_INPUT_TAIL_IDS] = (size_t)p->n_out,
+                          [MF_INPUT_ATTN_SPAN] = 2 * nt,
+                          [MF_INPUT_KV_MAP] = 8 * nt}};
+    return mf_graph_cache_run(&e->graphs, *out, &in, NULL, err);
 }
 
-minfer_status mf_engine_forward(minfer_engine *e, const mf_batch *b, float *logits, minfer_error *err)
+minfer_status mf_engine_forward(minfer_engine *e, int32_t n, int32_t n_out, mf_window window,
+                                mf_cached_graph **out, minfer_error *err)
 {
-    mf_pass_times *t = mf_times_begin(e->times, e->devices, e->n_devices, b->n);
-    if (!t) return forward(e, b, NULL, logits, err);
+    mf_graph_params p = mf_engine_params(e, n, n_out, window);
+    mf_pass_times *t = mf_times_begin(e->times, e->devices, e->n_devices, n);
+    if (!t) return forward(e, &p, NULL, out, err);
     int64_t start = mf_clock_ns();
-    minfer_status st = forward(e, b, t, logits, err);
+    minfer_status st = forward(e, &p, t, out, err);
     t->pass.count++;
     mf_time_lap(&t->pass, start);
     return st;
@@ -277,7 +308,7 @@ minfer_status minfer_engine_graph(minfer_engine *e, int32_t n_tokens, minfer_gra
     if (n_tokens < 1 || n_tokens > e->n_batch)
         return mf_fail(err, MINFER_ERR_ARG, "a graph of %d tokens; 1 to %d are possible", n_tokens,
                        e->n_batch);
-    mf_graph_params p = mf_engine_params(e, n_tokens, 1);
+    mf_graph_params p = mf_engine_params(e, n_tokens, 1, MF_WINDOW_CAUSAL);
     MF_TRY(mf_graph_cache_get(&e->graphs, &p, &g, err));
     mf_export x = {&g->graph, e->devices, e->model->name[0] ? e->model->name : e->model->arch, p.kind};
     minfer_status st = MINFER_OK;

@@ -3,8 +3,16 @@
 #define MF_RUNTIME_ENGINE_H
 
 #include "graph/cache.h"
+#include "kv/cells.h"
 #include "runtime/model.h"
 #include "runtime/times.h"
+
+/* The rows of one forward pass, for at most n_batch of them. */
+typedef struct mf_rows {
+    int32_t *ids, *positions, *cells;
+    int32_t *tail;   /* rows whose logits are wanted, ascending */
+    int32_t *window; /* 8 per row: attn_span or kv_map */
+} mf_rows;
 
 struct minfer_engine {
     const minfer_model *model;
@@ -19,23 +27,23 @@ struct minfer_engine {
     char backends[64];
     char tier[16];
     int32_t n_threads;
-    int32_t *iota;   /* [n_batch] 0, 1, 2, ...: tail ids */
-    int32_t *cells;  /* [n_batch] */
-    bool cache_busy; /* a session owns the cells */
+    mf_kv_cells kv;
+    mf_rows rows;
 };
 
-/* One forward pass over n <= n_batch tokens: row i is token ids[i] at positions[i] of its sequence, written
- * to cells[i]. Logits of the last n_out tokens go to logits (n_out rows of n_vocab). */
-typedef struct mf_batch {
-    int32_t n, n_out;
-    const int32_t *ids, *positions, *cells;
-} mf_batch;
-minfer_status mf_engine_forward(minfer_engine *e, const mf_batch *b, float *logits, minfer_error *err);
+/* One forward pass over b->rows of the engine; reads nothing back. */
+minfer_status mf_engine_forward(minfer_engine *e, int32_t n, int32_t n_out, mf_window window,
+                                mf_cached_graph **g, minfer_error *err);
 
-minfer_engine *mf_session_engine(const minfer_session *s);
+/* A session: one timeline of tokens, whose keys and values lie in the cells of seq. */
+struct minfer_session {
+    minfer_engine *e;
+    int32_t *tokens; /* [n_ctx] */
+    mf_kv_seq seq;
+};
 
 /* The parameters of a graph: one rule for runtime, export and trace. */
-mf_graph_params mf_engine_params(const minfer_engine *e, int32_t n_tokens, int32_t n_out);
+mf_graph_params mf_engine_params(const minfer_engine *e, int32_t n_tokens, int32_t n_out, mf_window window);
 
 /* Makes an engine from devices that are already open (tests mix in their own), by descending priority; takes
  * them over, also on failure. wish, when set, is mf_assign's. */

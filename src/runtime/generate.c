@@ -79,7 +79,7 @@ static minfer_status draw(gen *g, int32_t *id)
 static bool room_left(const gen *g)
 {
     bool more = g->o->max_tokens < 0 || g->r->n_generated < (size_t)g->o->max_tokens;
-    return more && minfer_session_length(g->s) < (size_t)mf_session_engine(g->s)->n_ctx;
+    return more && minfer_session_length(g->s) < (size_t)g->s->e->n_ctx;
 }
 
 static minfer_status decode(gen *g, int64_t start)
@@ -112,7 +112,7 @@ static minfer_status decode(gen *g, int64_t start)
 
 static minfer_status run(gen *g, const int32_t *prompt, size_t n_prompt)
 {
-    minfer_engine *e = mf_session_engine(g->s);
+    minfer_engine *e = g->s->e;
     size_t room = (size_t)e->n_ctx - minfer_session_length(g->s);
     int64_t start = mf_clock_ns();
     if (n_prompt == 0) return mf_fail(g->err, MINFER_ERR_ARG, "the prompt has no tokens");
@@ -135,8 +135,7 @@ minfer_status minfer_generate(minfer_session *s, minfer_sampler *sampler, const 
                               minfer_generate_result *result, minfer_error *err)
 {
     *result = (minfer_generate_result){0};
-    gen g = {
-        .s = s, .sampler = sampler, .model = mf_session_engine(s)->model, .o = o, .r = result, .err = err};
+    gen g = {.s = s, .sampler = sampler, .model = s->e->model, .o = o, .r = result, .err = err};
     minfer_status st = run(&g, prompt, n_prompt);
     mf_stop_free(&g.stop);
     mf_buf_free(&g.piece);

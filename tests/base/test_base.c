@@ -105,24 +105,33 @@ static void test_strmap(void **state)
     mf_strmap_free(&m);
 }
 
+enum { ROUNDS = 50, SHARES = 7 };
+
 typedef struct {
     mf_pool *pool;
-    int slots[64];
-    atomic_int sum;
-    int bad;
+    int slots[SHARES];
+    atomic_int sum, bad;
+    int alone; /* this thread does nothing; -1: none */
 } pool_case;
 
+/* Each share of a round sees all shares of the round before finished. Odd rounds have one share only. */
 static void pool_body(void *arg, int ith, int nth)
 {
     pool_case *c = arg;
-    for (int round = 1; round <= 50; round++) {
-        c->slots[ith] = round;
-        mf_pool_barrier(c->pool);
-        for (int i = 0; i < nth; i++)
-            if (c->slots[i] != round) c->bad++;
-        mf_pool_barrier(c->pool);
+    (void)nth;
+    uint32_t first = 0, share;
+    for (int round = 1; round <= ROUNDS && ith != c->alone; round++) {
+        uint32_t n = round % 2 ? 1 : SHARES, end = first + n;
+        while (mf_pool_claim(c->pool, end, &share)) {
+            if (share < first || share >= end) atomic_fetch_add(&c->bad, 1);
+            for (uint32_t i = 0; i < SHARES; i++)
+                if (n == 1 && round > 1 && c->slots[i] != round - 1) atomic_fetch_add(&c->bad, 1);
+            if (n > 1) c->slots[share - first] = round;
+            mf_pool_finish(c->pool, end);
+            atomic_fetch_add(&c->sum, 1);
+        }
+        first = end;
     }
-    atomic_fetch_add(&c->sum, 1);
 }
 
 static void test_pool(void **state)
@@ -130,14 +139,15 @@ static void test_pool(void **state)
     (void)state;
     minfer_error err;
     int counts[] = {1, 2, 3, 8};
-    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
-        pool_case c = {0};
-        assert_ok(mf_pool_create(counts[k], &c.pool, &err), &err);
-        for (int run = 0; run < 20; run++) mf_pool_run(c.pool, pool_body, &c);
-        assert_int_equal(c.sum, 20 * counts[k]);
-        assert_int_equal(c.bad, 0);
-        mf_pool_free(c.pool);
-    }
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
+        for (int alone = -1; alone < counts[k] - 1; alone++) {
+            pool_case c = {.alone = alone};
+            assert_ok(mf_pool_create(counts[k], &c.pool, &err), &err);
+            for (int run = 0; run < 20; run++) mf_pool_run(c.pool, pool_body, &c);
+            assert_int_equal(c.sum, 20 * (ROUNDS / 2) * (1 + SHARES));
+            assert_int_equal(c.bad, 0);
+            mf_pool_free(c.pool);
+        }
     mf_pool *p;
     assert_fails(mf_pool_create(0, &p, &err), MINFER_ERR_ARG, &err, "0 is not in 1..");
     assert_true(mf_cpu_count() >= 1);

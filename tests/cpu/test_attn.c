@@ -1,6 +1,7 @@
 /* Attention: every tier against scalar C bit for bit, rows and tiles split in every way, scalar C against
  * softmax in double with bounds that follow from the roundings. */
 #include "cpu/guard.h"
+#include "cpu/matmul_exact.h"
 
 #include "base/half.h"
 
@@ -43,6 +44,7 @@ static float get_value(const cpu_attn_tile *t, const void *kv, int32_t c, int32_
     const unsigned char *cell = (const unsigned char *)kv + (size_t)c * t->cell_bytes;
     uint16_t h;
     float x;
+    if (t->kv_type == MF_TYPE_Q8_0) return (float)exact_weight(MF_TYPE_Q8_0, cell, (size_t)d);
     memcpy(&h, cell + 2 * d, sizeof h);
     if (t->kv_type == MF_TYPE_F16) return mf_f16_to_f32(h);
     memcpy(&x, cell + 4 * d, sizeof x);
@@ -55,10 +57,31 @@ typedef struct shape {
     bool wild, apart; /* apart: other heads lie between the cells */
 } shape;
 
+/* Blocks of Q8_0 in all bit patterns but scales that are not finite. */
+static void fill_packed(unsigned char *p, size_t bytes, bool wild, mf_rng *r)
+{
+    for (size_t i = 0; i < bytes; i += MF_BYTES_Q8_0) {
+        put_value(p, MF_TYPE_F16, i, wild ? random_wild(r, 60000.f) : 0.02f * (1.5f + random_unit(r)));
+        for (size_t k = 2; k < MF_BYTES_Q8_0; k++) p[i + k] = (unsigned char)mf_rng_u64(r);
+    }
+}
+
+static void fill_cells(void *kv, shape s, size_t cells, size_t step, mf_rng *r)
+{
+    size_t value = s.type == MF_TYPE_F16 ? 2 : 4, head = (size_t)s.head_dim;
+    if (s.type == MF_TYPE_Q8_0) {
+        fill_packed(kv, cells * step, s.wild, r);
+        return;
+    }
+    for (size_t i = 0; i < cells * head; i++)
+        put_value(kv, s.type, i / head * step + i % head * value, kv_value(r, s.wild, s.type == MF_TYPE_F16));
+}
+
 static void case_new(attn_case *c, shape s, const int32_t *n, mf_rng *r)
 {
-    size_t value = s.type == MF_TYPE_F16 ? 2 : 4, head = (size_t)s.head_dim, cell = head * value;
-    size_t step = s.apart ? 3 * cell + 64 : cell, cells = (size_t)n[s.rows - 1],
+    size_t value = s.type == MF_TYPE_F32 ? 4 : 2, head = (size_t)s.head_dim, cell;
+    assert_true(mf_type_row_bytes(s.type, head, &cell));
+    size_t step = s.apart && s.type != MF_TYPE_Q8_0 ? 3 * cell + 64 : cell, cells = (size_t)n[s.rows - 1],
            used = (cells - 1) * step + cell;
     c->q = guard_new(head * (size_t)s.rows * sizeof(float), 4 * (mf_rng_u64(r) % 16));
     c->k = guard_new(used, value * (mf_rng_u64(r) % 16));
@@ -67,11 +90,8 @@ static void case_new(attn_case *c, shape s, const int32_t *n, mf_rng *r)
     c->part = guard_new(c->part_floats * sizeof(float), 4 * (mf_rng_u64(r) % 16));
     for (size_t i = 0; i < head * (size_t)s.rows; i++)
         ((float *)c->q.p)[i] = s.wild ? random_wild(r, 1e6f) : 3 * random_unit(r);
-    for (size_t i = 0; i < cells; i++)
-        for (size_t d = 0; d < head; d++) {
-            put_value(c->k.p, s.type, i * step + d * value, kv_value(r, s.wild, s.type == MF_TYPE_F16));
-            put_value(c->v.p, s.type, i * step + d * value, kv_value(r, s.wild, s.type == MF_TYPE_F16));
-        }
+    fill_cells(c->k.p, s, cells, step, r);
+    fill_cells(c->v.p, s, cells, step, r);
     for (int32_t i = 0; i < s.rows; i++) {
         c->rows[i] = (float *)c->q.p + (size_t)i * head;
         c->n[i] = n[i];
@@ -117,7 +137,7 @@ static void compare(const cpu_kernels *ref, const cpu_kernels *k, shape s, const
     rows_by(ref, &c, 0, s.rows, want);
     k->attn_tile(&c.t);
     snprintf(what, sizeof what, "head_dim %d, %d rows of n %d..%d, %s%s", s.head_dim, s.rows, n[0],
-             n[s.rows - 1], s.type == MF_TYPE_F16 ? "F16" : "F32", s.wild ? ", wild" : "");
+             n[s.rows - 1], mf_type_name(s.type), s.wild ? ", wild" : "");
     assert_same_bits(what, want, c.part.p, c.part_floats);
     mf_free(want);
     case_free(&c);
@@ -140,6 +160,13 @@ static void fill_n(int32_t *n, int32_t rows, int kind, mf_rng *r)
     qsort(n, (size_t)rows, sizeof *n, by_value);
 }
 
+/* Any of the types that cells of this size can have. */
+static mf_type type_for(int32_t head_dim, uint64_t u)
+{
+    static const mf_type types[] = {MF_TYPE_F32, MF_TYPE_F16, MF_TYPE_Q8_0};
+    return types[u % (head_dim % MF_QK32 ? 2 : 3)];
+}
+
 static void test_shapes_same_bits(void **state)
 {
     TIER_OR_SKIP(state, ref, k);
@@ -152,7 +179,7 @@ static void test_shapes_same_bits(void **state)
     for (size_t d = 0; d < COUNT(dims); d++)
         for (size_t i = d % 2; i < COUNT(rows); i += 2) { /* common sizes come twice */
             uint64_t u = mf_rng_u64(&r);
-            shape s = {dims[d], rows[i], u & 1 ? MF_TYPE_F16 : MF_TYPE_F32, u >> 1 & 1, u >> 2 & 1};
+            shape s = {dims[d], rows[i], type_for(dims[d], u >> 8), u >> 1 & 1, u >> 2 & 1};
             fill_n(n, s.rows, (int)(u >> 3) % 3, &r);
             compare(&ref, &k, s, n, &r);
         }
@@ -165,8 +192,9 @@ static void test_every_n_same_bits(void **state)
     int32_t n[MAX_ROWS];
     mf_rng_seed(&r, 32);
     for (int32_t c = 1; c <= CPU_ATTN_TILE; c++)
-        for (int i = 0; i < 2; i++) {
-            shape s = {16, i ? 16 : 3, c % 2 ? MF_TYPE_F16 : MF_TYPE_F32, c % 3 == 0, false};
+        for (int i = 0; i < 4; i++) {
+            shape s = {16, i % 2 ? 16 : 3, c % 2 ? MF_TYPE_F16 : MF_TYPE_F32, c % 3 == 0, false};
+            if (i > 1) s.type = MF_TYPE_Q8_0, s.head_dim = 32;
             for (int32_t row = 0; row < s.rows; row++) n[row] = row < 2 ? (c + 1) / 2 : c;
             compare(&ref, &k, s, n, &r);
         }
@@ -184,6 +212,8 @@ static void test_every_head_dim_same_bits(void **state)
         fill_n(n, s.rows, 1, &r);
         for (int i = 0; i < 4; i++) n[i] = (n[i] + 7) / 8;
         compare(&ref, &k, s, n, &r);
+        s.type = MF_TYPE_Q8_0;
+        if (d % MF_QK32 == 0) compare(&ref, &k, s, n, &r);
     }
 }
 
@@ -196,8 +226,8 @@ static void test_any_split_of_rows(void **state)
     int32_t n[MAX_ROWS];
     mf_rng_seed(&r, 34);
     for (int round = 0; round < 12; round++) {
-        shape s = {round % 2 ? 64 : 80, MAX_ROWS - round, round % 3 ? MF_TYPE_F16 : MF_TYPE_F32,
-                   round % 4 == 3, false};
+        int32_t dim = round % 2 ? 64 : 80;
+        shape s = {dim, MAX_ROWS - round, type_for(dim, (uint64_t)round / 2), round % 4 == 3, false};
         attn_case c;
         fill_n(n, s.rows, round % 3, &r);
         case_new(&c, s, n, &r);
@@ -511,6 +541,97 @@ static void test_shifted_keys(void **state)
     }
 }
 
+/* ---- packed cells */
+
+/* Attention in double over cells as they were before they were stored. */
+static void unstored_attention(float (*k)[BIG_DIM], float (*v)[BIG_DIM], const float *q, int n, double *y)
+{
+    double s[CPU_ATTN_TILE], max = -INFINITY, sum = 0;
+    for (int c = 0; c < n; c++) {
+        s[c] = 0;
+        for (int d = 0; d < BIG_DIM; d++) s[c] += (double)q[d] * (double)k[c][d] / sqrt(BIG_DIM);
+        max = fmax(max, s[c]);
+    }
+    for (int d = 0; d < BIG_DIM; d++) y[d] = 0;
+    for (int c = 0; c < n; c++) sum += exp(s[c] - max);
+    for (int c = 0; c < n; c++)
+        for (int d = 0; d < BIG_DIM; d++) y[d] += exp(s[c] - max) / sum * (double)v[c][d];
+}
+
+static double difference(const double *want, const float *got)
+{
+    double sum = 0, size = 0;
+    for (int d = 0; d < BIG_DIM; d++) {
+        sum += (want[d] - (double)got[d]) * (want[d] - (double)got[d]);
+        size += want[d] * want[d];
+    }
+    return sqrt(sum / size);
+}
+
+/* The shifted channel takes the other 31 of its block to a step of 354 / 127; the blocks without it still
+ * tell cells apart. Every twentieth key resembles the query there. */
+static void test_shifted_keys_packed(void **state)
+{
+    TIER_OR_SKIP(state, ref, k);
+    (void)ref;
+    enum { N = 200 };
+    static big_case b;
+    static float key[N][BIG_DIM], value[N][BIG_DIM];
+    static uint8_t packed[2][N][BIG_DIM / MF_QK32 * MF_BYTES_Q8_0];
+    double want[BIG_DIM];
+    float y[BIG_DIM];
+    mf_rng r;
+    mf_rng_seed(&r, 41);
+    big_fill(&b, N, 0, 0);
+    for (int i = 0; i < BIG_DIM; i++) b.q[i] = 2 * random_unit(&r) + (i == 5 ? 28.9f : 0.f);
+    for (int c = 0; c < N; c++) {
+        for (int i = 0; i < BIG_DIM; i++) {
+            key[c][i] = 2 * random_unit(&r) + (i == 5 ? 354.f : c % 20 == 7 && i >= MF_QK32 ? b.q[i] : 0.f);
+            value[c][i] = random_unit(&r);
+        }
+        k.store_row(MF_TYPE_Q8_0, packed[0][c], key[c], BIG_DIM);
+        k.store_row(MF_TYPE_Q8_0, packed[1][c], value[c], BIG_DIM);
+    }
+    b.t.scale = 1 / sqrtf(BIG_DIM);
+    b.t.kv_type = MF_TYPE_Q8_0;
+    b.t.k = packed[0];
+    b.t.v = packed[1];
+    b.t.cell_bytes = sizeof packed[0][0];
+    k.attn_tile(&b.t);
+    unstored_attention(key, value, b.q, N, want);
+    for (int row = 0; row < BIG_ROWS; row++) {
+        k.attn_merge(b.part[row], 0, 1, BIG_DIM, y);
+        if (difference(want, y) > 0.1) fail_msg("relative difference %g", difference(want, y));
+    }
+}
+
+/* A block that is not a number, in K or in V, spoils the rows that see it; a query that is not, all its
+ * cells. */
+static void test_nan_in_packed_cells(void **state)
+{
+    TIER_OR_SKIP(state, ref, k);
+    (void)ref;
+    int32_t n[BIG_ROWS];
+    mf_rng r;
+    mf_rng_seed(&r, 42);
+    for (int i = 0; i < BIG_ROWS; i++) n[i] = i < 14 ? 9 : 10;
+    for (int where = 0; where < 3; where++) {
+        attn_case c;
+        case_new(&c, (shape){64, BIG_ROWS, MF_TYPE_Q8_0, false, false}, n, &r);
+        if (where < 2) put_value(where ? c.v.p : c.k.p, MF_TYPE_F16, 9 * c.t.cell_bytes, NAN);
+        if (where == 2) ((float *)c.q.p)[3 * 64 + 40] = INFINITY;
+        k.attn_tile(&c.t);
+        for (int i = 0; i < BIG_ROWS; i++) {
+            const float *part = (float *)c.part.p + i * (2 + 64);
+            bool hit = where == 2 ? i == 3 : i >= 14;
+            assert_true(isnan(part[2]) == hit);
+            assert_true(isnan(part[1]) == (hit && where != 1));
+            assert_true(isnan(part[2 + 32]) == (hit && where != 1)); /* the next block of V is well */
+        }
+        case_free(&c);
+    }
+}
+
 static void test_one_cell_dominates(void **state)
 {
     TIER_OR_SKIP(state, ref, k);
@@ -610,6 +731,8 @@ int main(void)
         cmocka_unit_test(test_against_double),
         ON_ALL_TIERS(test_dot_beyond_half),
         ON_ALL_TIERS(test_shifted_keys),
+        ON_ALL_TIERS(test_shifted_keys_packed),
+        ON_ALL_TIERS(test_nan_in_packed_cells),
         ON_ALL_TIERS(test_one_cell_dominates),
         ON_ALL_TIERS(test_zero_maximum),
         ON_ALL_TIERS(test_negative_zero_stays),

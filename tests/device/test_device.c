@@ -9,13 +9,14 @@
 #include <sys/mman.h>
 
 enum { MAX_BUFFERS = 1024, POISON = 0xFF };
+static const size_t SPACE = (size_t)1 << 32;
 
 typedef struct {
     uint8_t *p; /* NULL: free entry */
     size_t bytes;
 } buffer;
 
-typedef enum { OP_RUN, OP_COPY, OP_WRITE } op_kind;
+typedef enum { OP_RUN, OP_COPY, OP_MOVE, OP_WRITE } op_kind;
 
 typedef struct {
     op_kind kind;
@@ -32,6 +33,8 @@ typedef struct {
     cpu_device cpu; /* first: programs of the CPU run on it; its head is the device's */
     test_device_options o;
     test_device_stats stats;
+    uint8_t *space;
+    size_t used;
     buffer buffers[MAX_BUFFERS];
     operation *queue;
     size_t n_queue, cap_queue;
@@ -48,25 +51,35 @@ static test_device *self(mf_device *d)
 /* ---- memory
  * ------------------------------------------------------------------------------------------------------ */
 
+/* One call for the whole space: it opens and closes around every operation. */
 static void open_memory(test_device *d, bool open)
 {
-    for (int i = 0; i < MAX_BUFFERS; i++)
-        if (d->buffers[i].p)
-            mprotect(d->buffers[i].p, d->buffers[i].bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+    if (d->used) mprotect(d->space, d->used, open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
+static minfer_status reserve_space(test_device *d, minfer_error *err)
+{
+    void *p = mmap(NULL, SPACE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return mf_fail(err, MINFER_ERR_NOMEM, "%s: cannot map %zu bytes", d->cpu.base.name, SPACE);
+    d->space = p;
+    return MINFER_OK;
+}
+
+/* Buffers lie one after the other, a poisoned page behind each; places are not used again. */
 static minfer_status buffer_alloc(mf_device *dev, size_t bytes, void **buf, minfer_error *err)
 {
     test_device *d = self(dev);
-    size_t size = mf_align_up(bytes ? bytes : 1, 4096);
+    size_t size = mf_align_up(bytes, 4096) + 4096;
     int i = 0;
     while (i < MAX_BUFFERS && d->buffers[i].p) i++;
-    if (i == MAX_BUFFERS) return mf_fail(err, MINFER_ERR_NOMEM, "%s: too many buffers", d->cpu.base.name);
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return mf_fail(err, MINFER_ERR_NOMEM, "%s: cannot map %zu bytes", d->cpu.base.name, size);
+    if (i == MAX_BUFFERS || size > SPACE - d->used)
+        return mf_fail(err, MINFER_ERR_NOMEM, "%s: no place for %zu bytes", d->cpu.base.name, bytes);
+    uint8_t *p = d->space + d->used;
+    mprotect(p, size, PROT_READ | PROT_WRITE);
     memset(p, POISON, size);
     mprotect(p, size, PROT_NONE);
+    d->used += size;
     d->buffers[i] = (buffer){p, size};
     *buf = p;
     return MINFER_OK;
@@ -77,7 +90,7 @@ static void buffer_free(mf_device *dev, void *buf)
     test_device *d = self(dev);
     for (int i = 0; i < MAX_BUFFERS; i++)
         if (d->buffers[i].p == buf) {
-            munmap(d->buffers[i].p, d->buffers[i].bytes);
+            test_device_poison(dev, buf, d->buffers[i].bytes);
             d->buffers[i].p = NULL;
         }
 }
@@ -110,6 +123,9 @@ static minfer_status perform(test_device *d, operation *op, minfer_error *err)
             st = mf_fail(err, MINFER_ERR_STATE, "%s: run %d fails on request", d->cpu.base.name, d->n_runs);
         else
             st = cpu_program_run(&d->cpu, op->x, op->program, err);
+    } else if (op->kind == OP_MOVE) {
+        memmove((uint8_t *)op->dst.buf + op->dst.offset, (const uint8_t *)op->src.buf + op->src.offset,
+                op->n);
     } else if (op->kind == OP_COPY) {
         st = op->to->ops->write(op->to, op->dst, (const uint8_t *)op->src.buf + op->src.offset, op->n, err);
     } else {
@@ -192,6 +208,11 @@ static minfer_status wait(mf_device *dev, uint64_t ticket, minfer_error *err)
     return drain(d, ticket, err);
 }
 
+static minfer_status move(mf_device *dev, mf_mem dst, mf_mem src, size_t n, minfer_error *err)
+{
+    return enqueue(self(dev), (operation){.kind = OP_MOVE, .src = src, .dst = dst, .n = n}, NULL, err);
+}
+
 static minfer_status sync(mf_device *dev, minfer_error *err)
 {
     self(dev)->stats.syncs++;
@@ -259,8 +280,7 @@ static void close_device(mf_device *dev)
 {
     test_device *d = self(dev);
     drain(d, UINT64_MAX, NULL);
-    for (int i = 0; i < MAX_BUFFERS; i++)
-        if (d->buffers[i].p) munmap(d->buffers[i].p, d->buffers[i].bytes);
+    if (d->space) munmap(d->space, SPACE);
     mf_free(d->queue);
     cpu_device_ops.close(dev);
 }
@@ -285,6 +305,7 @@ static const mf_device_ops *device_ops(void)
     ops.write = write;
     ops.read = read;
     ops.copy_across = copy_across;
+    ops.move = move;
     ops.wait = wait;
     ops.sync = sync;
     ops.weight_register = weight_register;
@@ -326,8 +347,10 @@ minfer_status test_device_open(const test_device_options *o, mf_device **out, mi
                               .fused_ops = o->fused_ops};
     d->cpu.emitters = test_emitters();
     cpu_kernels_select(&d->cpu.kernels, CPU_TIER_SCALAR);
-    minfer_status st = mf_pool_create(1, &d->cpu.pool, err);
+    minfer_status st = reserve_space(d, err);
+    if (st == MINFER_OK) st = mf_pool_create(1, &d->cpu.pool, err);
     if (st != MINFER_OK) {
+        if (d->space) munmap(d->space, SPACE);
         mf_free(d);
         return st;
     }

@@ -1,4 +1,6 @@
-/* The same bits, whatever the threads, the chunks, the instruction set, the cache of graphs, the devices and
+/* test_identity [FOLDER [TEST]]: models of another folder, one test only.
+ *
+ * The same bits, whatever the threads, the chunks, the instruction set, the cache of graphs, the devices and
  * the fusions. Each tiny model's logits over a text are computed once, plainly, and every other way of
  * computing them is compared byte for byte. */
 #include "device/test_device.h"
@@ -75,6 +77,7 @@ static float *compute(const char *path, const way *w, size_t *bytes)
     minfer_engine_info info;
     assert_ok(minfer_model_open(path, NULL, NULL, &m, &err), &err);
     minfer_engine *e = open_engine(m, w);
+    e->graphs.check_reuse = w->twice; /* as debug builds do */
     assert_ok(minfer_session_create(e, &s, &err), &err);
     minfer_engine_get_info(e, &info);
     size_t n_vocab = (size_t)info.n_vocab;
@@ -124,11 +127,12 @@ static void for_all_models(void (*body)(const char *path, const float *want, siz
     }
 }
 
+/* All chunks with two threads, the first ones also with one and three. */
 static void threads_and_chunks(const char *path, const float *want, size_t bytes)
 {
-    static const int32_t chunks[] = {1, 2, 7, 8, 9, 16, 17, 64, 512};
+    static const int32_t chunks[] = {1, 7, 64, 512, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
     for (int32_t t = 1; t <= 3; t++)
-        for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++) {
+        for (size_t c = 0; c < (t == 2 ? sizeof chunks / sizeof *chunks : 4); c++) {
             char what[64];
             way w = plain(what);
             snprintf(what, sizeof what, "%d threads, chunks of %d", t, chunks[c]);
@@ -230,18 +234,56 @@ static void test_fused_ops(void **state)
     (void)state, for_all_models(fused_ops);
 }
 
-/* Cache in F32: another storage, other bits, but the same identities. */
-static void test_f32_cache(void **state)
+/* Another storage gives other bits, but the same identities. */
+static void one_cache_type(const char *path, minfer_cache_type type)
 {
-    (void)state;
-    way w = plain("F32 cache"), chunks = w;
+    way w = plain("another cache type"), chunks = w, classic = w, single = w, scalar = w, mixed = w;
     size_t bytes;
-    w.o.cache_type = chunks.o.cache_type = MINFER_CACHE_F32;
+    w.o.cache_type = type;
     chunks.o.n_batch = 7;
     chunks.o.n_threads = 3;
-    float *want = compute(models[0], &w, &bytes);
-    check(models[0], want, bytes, chunks);
+    classic.o.no_flash_attn = true;
+    classic.o.n_batch = 64;
+    single.n_logits = 1;
+    single.o.n_threads = 2;
+    single.twice = true;
+    scalar.o.cpu_tier = "scalar";
+    mixed.mixed = true;
+    mixed.o.n_batch = 17;
+    way *const all[] = {&chunks, &classic, &single, &scalar, &mixed};
+    float *want = compute(path, &w, &bytes);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        all[i]->o.cache_type = type;
+        check(path, want, bytes, *all[i]);
+    }
+    for (mixed.seed = 1; mixed.seed < 5; mixed.seed++) { /* random assignments, fused ops in every other */
+        mixed.fused_ops = mixed.seed % 2 ? 0 : TEST_FUSED_ALL;
+        mixed.n_logits = mixed.seed % 2 ? N : 1;
+        mixed.o.no_flash_attn = mixed.seed > 2;
+        check(path, want, bytes, mixed);
+    }
     mf_free(want);
+}
+
+/* The files are named tiny-<architecture>-<type>, in order. */
+enum { ARCH_NAME = 5 };
+static const char *arch_of(const char *path)
+{
+    return strrchr(path, '/') + 1 + strlen("tiny-");
+}
+
+static void test_cache_types(void **state)
+{
+    (void)state;
+    one_cache_type(models[0], MINFER_CACHE_F32);
+    for (int i = 0; i < n_models; i++)
+        if (i == 0 || strncmp(arch_of(models[i]), arch_of(models[i - 1]), ARCH_NAME) != 0)
+            one_cache_type(models[i], MINFER_CACHE_Q8_0);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static void find_models(const char *dir)
@@ -255,6 +297,7 @@ static void find_models(const char *dir)
         sprintf(models[n_models++], "%s/%s", dir, e->d_name);
     }
     closedir(d);
+    qsort(models, (size_t)n_models, sizeof *models, by_name);
 }
 
 int main(int argc, char **argv)
@@ -263,7 +306,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_and_chunks), cmocka_unit_test(test_tiers),
         cmocka_unit_test(test_reuse_and_rows),     cmocka_unit_test(test_mixed_devices),
-        cmocka_unit_test(test_fused_ops),          cmocka_unit_test(test_f32_cache),
+        cmocka_unit_test(test_fused_ops),          cmocka_unit_test(test_cache_types),
     };
+    if (argc > 2) cmocka_set_test_filter(argv[2]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,13 +200,32 @@ op_num exact_quantized_dot(const exact_weights *w, size_t row, const exact_act *
 
 /* ---- attention ---- */
 
+/* q . k of each cell. */
+static void attn_dots(const exact_attn_args *a, op_num *dot)
+{
+    if (!a->packed) {
+        for (size_t c = 0; c < a->n; c++) dot[c] = exact_product(a->k[c], a->q, a->head_dim);
+        return;
+    }
+    exact_act q = exact_act_make(a->q, a->head_dim);
+    exact_weights w = {doubles(a->head_dim), doubles(a->head_dim), 1, a->head_dim};
+    for (size_t c = 0; c < a->n; c++) {
+        op_num unused;
+        memcpy(w.main, a->k[c], a->head_dim * sizeof *w.main);
+        dot[c] = exact_quantized_dot(&w, 0, &q, &unused);
+    }
+    exact_weights_free(&w);
+    exact_act_free(&q);
+}
+
 /* e(s - m) twice, once in a tile and once between tiles: the distances add up to M - s. The error of a score
  * acts on both of them only through s, because the maximum cancels. */
 static double attn_weights(const exact_attn_args *a, op_num *p)
 {
     double max = -INFINITY, worst = 0;
+    attn_dots(a, p);
     for (size_t c = 0; c < a->n; c++) {
-        op_num dot = exact_product(a->k[c], a->q, a->head_dim);
+        op_num dot = p[c];
         p[c] = (op_num){dot.v * a->scale, dot.e * fabs(a->scale) + U * fabs(dot.v * a->scale) + TINY};
         max = fmax(max, p[c].v);
         worst = fmax(worst, p[c].e);
@@ -260,7 +279,8 @@ op_num exact_stored(mf_type format, op_num x)
     return (op_num){v, x.e > 0 ? (x.e + fabs(x.v) * 0x1p-10) * SLACK + 0x1p-24 : 0};
 }
 
-/* With errors in x, a value may fall to the next step, and the step may be another half. */
+/* With errors in x, a value may fall to the next step, and the step may be another half. An integer 0 has no
+ * sign. */
 void exact_stored_block(const op_num *x, op_num *y)
 {
     float f[32];
@@ -271,7 +291,7 @@ void exact_stored_block(const op_num *x, op_num *y)
     }
     double max = largest(f, 32), step = max < 0x1p-118 ? 0 : half(float_div(max, 127));
     for (int i = 0; i < 32; i++) {
-        double q = max < 0x1p-118 ? 0 : nearbyint(float_mul((double)f[i], float_div(127, max)));
+        double q = max < 0x1p-118 ? 0 : nearbyint(float_mul((double)f[i], float_div(127, max))) + 0.0;
         y[i] = (op_num){isnan(max) ? NAN : step * q,
                         worst > 0 ? (worst + step + fabs(x[i].v) * 0x1p-10) * SLACK + 0x1p-24 : 0};
     }

@@ -74,6 +74,7 @@ typedef struct exact_attn_args {
     const float *q;
     const double *const *k, *const *v; /* [n] */
     double scale;
+    bool packed; /* the keys are blocks of 32, which a quantized query meets */
 } exact_attn_args;
 void exact_attn(const exact_attn_args *a, op_num *y);
 

@@ -261,16 +261,15 @@ minfer_status rg_build(void *model, mf_builder *b)
 
 void rg_init(random_graph *g, uint64_t seed)
 {
+    static const mf_type formats[] = {MF_TYPE_F32, MF_TYPE_F32, MF_TYPE_F16, MF_TYPE_Q8_0};
     mf_rng r;
     *g = (random_graph){.seed = seed};
     mf_rng_seed(&r, seed + 77);
     int32_t nt = below(&r, 3) ? 9 + (int32_t)below(&r, RG_MAX_TOKENS - 8) : 1 + (int32_t)below(&r, 8);
     int32_t n_out = nt > 1 && below(&r, 3) ? 1 + (int32_t)below(&r, (uint32_t)nt - 1) : nt;
     bool full = below(&r, 2); /* the cache has a cell for each token, in one head */
-    g->kv = (mf_attr_kv){.n_kv = full ? 1 : 2,
-                         .head_dim = 32,
-                         .n_ctx = full ? nt : nt + 260,
-                         .format = below(&r, 3) ? MF_TYPE_F32 : MF_TYPE_F16};
+    g->kv = (mf_attr_kv){
+        .n_kv = full ? 1 : 2, .head_dim = 32, .n_ctx = full ? nt : nt + 260, .format = formats[below(&r, 4)]};
     g->params = (mf_graph_params){.n_tokens = nt,
                                   .n_out = n_out,
                                   .kind = MF_GRAPH_PREFILL,
@@ -303,6 +302,10 @@ void rg_fill_cache(const random_graph *g, void *kv, size_t bytes)
 {
     mf_rng r;
     mf_rng_seed(&r, g->seed + 3);
+    if (g->kv.format == MF_TYPE_Q8_0) {
+        fill(&r, MF_TYPE_Q8_0, kv, bytes);
+        return;
+    }
     for (size_t i = 0; i < bytes; i += g->kv.format == MF_TYPE_F32 ? 4 : 2) {
         float f = (float)mf_rng_f64(&r) - 0.5f;
         uint16_t h = mf_f32_to_f16(f);

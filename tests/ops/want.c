@@ -320,8 +320,13 @@ static void attn_token(const op_case *c, const op_data *d, int32_t t, double *co
         for (size_t i = 0; i < n; i++)
             for (int s = 0; s < 2; s++)
                 rows[(size_t)s * n_ctx + i] = cache[s] + (kv * n_ctx + (size_t)cells[i]) * dim;
-        exact_attn_args a = {dim, n, op_row(d, d->x, t) + (size_t)h * dim, rows, rows + n_ctx, 0.25};
-        if (c->factor != 0) a.scale = (double)c->factor;
+        exact_attn_args a = {.head_dim = dim,
+                             .n = n,
+                             .q = op_row(d, d->x, t) + (size_t)h * dim,
+                             .k = rows,
+                             .v = rows + n_ctx,
+                             .scale = c->factor != 0 ? (double)c->factor : 0.25,
+                             .packed = c->cache == MF_TYPE_Q8_0};
         exact_attn(&a, y + (size_t)h * dim);
     }
     mf_free(cells);

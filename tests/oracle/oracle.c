@@ -1,5 +1,7 @@
 #include "oracle/oracle.h"
 
+#include <math.h>
+
 void running_open(running_model *r, const char *path, const minfer_engine_options *o)
 {
     minfer_error err = {0};
@@ -47,12 +49,80 @@ float *all_logits(running_model *r, const int32_t *tokens, size_t n)
     return logits;
 }
 
+double logsumexp(const float *x, int32_t n)
+{
+    double m = (double)x[0], sum = 0;
+    for (int32_t i = 1; i < n; i++) m = fmax(m, (double)x[i]);
+    for (int32_t i = 0; i < n; i++) sum += exp((double)x[i] - m);
+    return m + log(sum);
+}
+
 static int32_t argmax(const float *x, int32_t n)
 {
     int32_t best = 0;
     for (int32_t i = 1; i < n; i++)
         if (x[i] > x[best]) best = i;
     return best;
+}
+
+void distance_add(distance *d, const float *a, const float *b, int32_t n_vocab)
+{
+    double za = logsumexp(a, n_vocab), zb = logsumexp(b, n_vocab), kl = 0;
+    for (int32_t i = 0; i < n_vocab; i++) {
+        double la = (double)a[i] - za, lb = (double)b[i] - zb;
+        kl += exp(la) * (la - lb);
+    }
+    d->kl += kl;
+    d->worst = fmax(d->worst, kl);
+    d->same += argmax(a, n_vocab) == argmax(b, n_vocab);
+    d->n++;
+}
+
+static const struct {
+    const char *name;
+    minfer_cache_type type;
+} caches[] = {{"f32", MINFER_CACHE_F32}, {"f16", MINFER_CACHE_F16}, {"q8_0", MINFER_CACHE_Q8_0}};
+
+void cache_rig_open(cache_rig *g, const char *path)
+{
+    minfer_engine_options o;
+    minfer_engine_options_init(&o);
+    o.n_ctx = 512;
+    *g = (cache_rig){0};
+    for (int i = 0; i < 3; i++) {
+        o.cache_type = caches[i].type;
+        running_open(&g->r[i], path, &o);
+    }
+}
+
+void cache_rig_add(cache_rig *g, const int32_t *tokens, size_t n)
+{
+    float *x[3];
+    size_t row = (size_t)g->r[0].n_vocab;
+    for (int i = 0; i < 3; i++) x[i] = all_logits(&g->r[i], tokens, n);
+    for (size_t t = 0; t < n; t++)
+        for (int i = 0; i < 2; i++)
+            distance_add(&g->d[i], x[i] + t * row, x[i + 1] + t * row, g->r[0].n_vocab);
+    for (int i = 0; i < 3; i++) mf_free(x[i]);
+}
+
+void cache_rig_check(const cache_rig *g, const char *model, const cache_bounds *b)
+{
+    for (int i = 0; i < 2; i++) {
+        const distance *d = &g->d[i];
+        double mean = d->kl / (double)d->n;
+        print_message("%s, cache %s from %s, %zu positions: mean KL %.3g (bound %.3g), largest %.3g (%.3g), "
+                      "best token equal %.1f %%\n",
+                      model, caches[i + 1].name, caches[i].name, d->n, mean, b->mean[i], d->worst,
+                      b->worst[i], 100 * (double)d->same / (double)d->n);
+        assert_true(mean <= b->mean[i]);
+        assert_true(d->worst <= b->worst[i]);
+    }
+}
+
+void cache_rig_close(cache_rig *g)
+{
+    for (int i = 0; i < 3; i++) running_close(&g->r[i]);
 }
 
 size_t check_greedy(running_model *r, const json_t *greedy, const char *prompt_key, double margin)

@@ -1,6 +1,6 @@
 /* The real models against transformers on the same weights: KL divergence over the 64 best tokens of every
  * position, perplexity, greedy texts. Bounds: llama.cpp has a mean KL of 0.0027 on the small model and 0.021
- * on the large one. */
+ * on the large one. And their cache types against each other. */
 #include "oracle/oracle.h"
 
 #include <math.h>
@@ -10,14 +10,6 @@ typedef struct {
     double err; /* rms difference of the best logits, the margin of greedy texts */
     size_t n, n_nll, agree;
 } score;
-
-static double logsumexp(const float *x, int32_t n)
-{
-    double m = (double)x[0], sum = 0;
-    for (int32_t i = 1; i < n; i++) m = fmax(m, (double)x[i]);
-    for (int32_t i = 0; i < n; i++) sum += exp((double)x[i] - m);
-    return m + log(sum);
-}
 
 /* KL(oracle || ours) over the oracle's best tokens, both renormalised over them plus one token for the rest.
  */
@@ -104,8 +96,47 @@ static void test_qwen(void **state)
     check_real("Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf", "qwen2.5-coder-1.5b-given.json", 0.003);
 }
 
+/* ---- cache types */
+
+/* Half as much again as the larger of what the two models give. */
+static const cache_bounds bounds = {.mean = {0.006, 0.0085}, .worst = {0.06, 0.1}};
+
+static void check_caches(const char *file, const char *given)
+{
+    const char *path = real_model(file);
+    json_error_t e;
+    if (!path) SKIP_BECAUSE("%s is not in the model cache", file);
+    json_t *g = json_load_file(data_path("models/%s", given), 0, &e), *texts = json_object_get(g, "encode");
+    assert_non_null(g);
+    cache_rig rig;
+    cache_rig_open(&rig, path);
+    for (size_t i = 0; i < json_array_size(texts); i++) {
+        size_t n;
+        int32_t *tokens = json_ids(json_object_get(json_array_get(texts, i), "tokens"), &n);
+        cache_rig_add(&rig, tokens, n);
+        mf_free(tokens);
+    }
+    cache_rig_check(&rig, file, &bounds);
+    cache_rig_close(&rig);
+    json_decref(g);
+}
+
+static void test_smollm2_caches(void **state)
+{
+    (void)state;
+    check_caches("SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2-given.json");
+}
+
+static void test_qwen_caches(void **state)
+{
+    (void)state;
+    check_caches("Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf", "qwen2.5-coder-1.5b-given.json");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_smollm2), cmocka_unit_test(test_qwen)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_smollm2), cmocka_unit_test(test_qwen),
+                                       cmocka_unit_test(test_smollm2_caches),
+                                       cmocka_unit_test(test_qwen_caches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,9 +90,27 @@ static void test_all_models(void **state)
     check_all(dir, 33, 0.9);
 }
 
+/* The tolerance classes of cache types, on every architecture in the tree. */
+static void test_cache_types(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"tiny-llama-Q8_0.gguf", "tiny-qwen2-Q6_K.gguf",
+                                         "tiny-qwen3-Q5_K.gguf"};
+    static const cache_bounds bounds = {.mean = {0.008, 0.024}, .worst = {0.25, 0.7}};
+    int32_t tokens[300];
+    for (int32_t i = 0; i < 300; i++) tokens[i] = (i * 37 + i * i % 11) % VOCAB;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        cache_rig rig;
+        cache_rig_open(&rig, data_path("tiny/%s", models[i]));
+        cache_rig_add(&rig, tokens, 300);
+        cache_rig_check(&rig, models[i], &bounds);
+        cache_rig_close(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_models_in_the_tree),
-                                       cmocka_unit_test(test_all_models)};
+                                       cmocka_unit_test(test_all_models), cmocka_unit_test(test_cache_types)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

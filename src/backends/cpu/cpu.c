@@ -8,7 +8,7 @@
 enum {
     F32_BIT = 1 << MF_TYPE_F32,
     I32_BIT = 1 << MF_TYPE_I32,
-    CACHE_BITS = 1 << MF_TYPE_F32 | 1 << MF_TYPE_F16,
+    CACHE_BITS = 1 << MF_TYPE_F32 | 1 << MF_TYPE_F16 | 1 << MF_TYPE_Q8_0,
     WEIGHT_BITS = 1 << MF_TYPE_F32 | 1 << MF_TYPE_F16 | 1 << MF_TYPE_BF16 | 1 << MF_TYPE_Q4_0 |
                   1 << MF_TYPE_Q4_1 | 1 << MF_TYPE_Q5_0 | 1 << MF_TYPE_Q5_1 | 1 << MF_TYPE_Q8_0 |
                   1 << MF_TYPE_Q4_K | 1 << MF_TYPE_Q5_K | 1 << MF_TYPE_Q6_K,
@@ -95,6 +95,14 @@ static minfer_status wait(mf_device *d, uint64_t ticket, minfer_error *err)
     (void)d;
     (void)ticket;
     (void)err;
+    return MINFER_OK;
+}
+
+static minfer_status move(mf_device *d, mf_mem dst, mf_mem src, size_t n, minfer_error *err)
+{
+    (void)d;
+    (void)err;
+    memmove((uint8_t *)dst.buf + dst.offset, (const uint8_t *)src.buf + src.offset, n);
     return MINFER_OK;
 }
 
@@ -224,6 +232,7 @@ const mf_device_ops cpu_device_ops = {
     .write = write,
     .read = read,
     .copy_across = copy_across,
+    .move = move,
     .wait = wait,
     .sync = sync,
     .weight_register = weight_register,

@@ -52,7 +52,10 @@ typedef struct cpu_matmul {
     void *scratch; /* CPU_SCRATCH bytes, 64-byte aligned, one per thread */
 } cpu_matmul;
 
-enum { CPU_SCRATCH = 1 << 20 };
+enum {
+    CPU_SCRATCH = 1 << 20,
+    CPU_SCRATCH_Q8_0 = 2048, /* enough for up to CPU_TILE_SMALL tokens on Q8_0 */
+};
 
 /* Rows [r0, r1), any part of [0, rows). */
 typedef void cpu_matmul_fn(const cpu_matmul *m, int32_t r0, int32_t r1);
@@ -70,9 +73,9 @@ typedef struct cpu_attn_tile {
     int32_t head_dim; /* even, 2..CPU_ATTN_HEAD; multiples of 16 are fast */
     int32_t rows; /* any number from 0; 16 and more that share a tile are the efficient case of a prefill */
     float scale;  /* finite */
-    mf_type kv_type;   /* F32 or F16 */
-    const void *k, *v; /* cell c at k + c * cell_bytes: head_dim values, aligned to their type */
-    size_t cell_bytes;
+    mf_type kv_type;   /* F32, F16, or Q8_0: head_dim a multiple of 32 */
+    const void *k, *v; /* cell c at k + c * cell_bytes: head_dim values, aligned to their type (Q8_0: to 2) */
+    size_t cell_bytes; /* Q8_0: a row's own, cells lie one behind the other */
     const float *const *q; /* [rows]: head_dim floats each */
     const int32_t *n;      /* [rows]: cells this row sees, 1..CPU_ATTN_TILE, never decreasing */
     float *part;           /* overlaps no input */

@@ -1,4 +1,4 @@
-/* Compiling nodes to steps, deciding about barriers, running. */
+/* Compiling nodes to steps, deciding about barriers, cutting shares, running. */
 #include "backends/cpu/program.h"
 #include "backends/cpu/device.h"
 
@@ -109,6 +109,31 @@ static minfer_status emit_all(cpu_emit *e, mf_id a, mf_id b)
     return MINFER_OK;
 }
 
+enum { SHARE_COST = 1 << 18, MOST_SHARES = 4 }; /* per thread */
+
+/* More shares than threads where there is enough to do that taking one costs nothing: then a thread that is
+ * slow or was put aside gets fewer. */
+static uint32_t shares_of(int64_t cost, int32_t threads)
+{
+    int64_t n = cost / SHARE_COST / threads;
+    return threads == 1 ? 1 : (uint32_t)threads * (uint32_t)(n < 1 ? 1 : n > MOST_SHARES ? MOST_SHARES : n);
+}
+
+static minfer_status cut_phases(cpu_program *p, int32_t threads, minfer_error *err)
+{
+    uint32_t share = 0;
+    p->phases = mf_arena_array(&p->arena, (size_t)p->n_steps + 1, sizeof *p->phases);
+    if (!p->phases) return MF_NOMEM(err);
+    for (int32_t i = 0, end; i < p->n_steps; i = end) {
+        int64_t cost = p->steps[i].cost;
+        for (end = i + 1; end < p->n_steps && !p->steps[end].barrier; end++) cost += p->steps[end].cost;
+        uint32_t n = shares_of(cost, threads);
+        p->phases[p->n_phases++] = (cpu_phase){i, end, share, share + n};
+        share += n;
+    }
+    return MINFER_OK;
+}
+
 minfer_status cpu_program_make(cpu_device *d, const mf_exec *x, mf_id a, mf_id b, cpu_program **out,
                                minfer_error *err)
 {
@@ -117,6 +142,7 @@ minfer_status cpu_program_make(cpu_device *d, const mf_exec *x, mf_id a, mf_id b
     if (!p) return MF_NOMEM(err);
     cpu_emit e = {.dev = d, .x = x, .first = a, .last = b, .p = p, .err = err};
     minfer_status st = emit_all(&e, a, b);
+    if (st == MINFER_OK) st = cut_phases(p, mf_pool_threads(d->pool), err);
     mf_free(p->ranges);
     p->ranges = NULL;
     if (st != MINFER_OK) {
@@ -140,24 +166,43 @@ typedef struct {
     uint8_t *scratch;
     size_t thread_bytes;
     atomic_int failed; /* 1 + the step that met bad data; 0 = none */
-    int64_t ended;     /* timed: when thread 0 had done its part */
+    mf_time *slots;    /* NULL: nobody looks at the clock */
+    int64_t ended;     /* when thread 0 had nothing left to do */
 } running;
 
-static cpu_worker worker_of(running *r, int ith, int nth)
+/* at, when set, is the clock of the thread that times. */
+static void run_share(running *r, const cpu_phase *ph, const cpu_worker *w, int64_t *at)
 {
-    return (cpu_worker){ith, nth, r->scratch + (size_t)ith * r->thread_bytes, r->thread_bytes,
-                        &r->dev->kernels};
+    for (int32_t i = ph->first; i < ph->last; i++) {
+        const cpu_step *s = &r->p->steps[i];
+        if (!s->fn(s, w)) atomic_store(&r->failed, i + 1);
+        if (at) *at = mf_time_lap(&r->slots[s->slot], *at);
+    }
+}
+
+static void run_phase(running *r, const cpu_phase *ph, cpu_worker *w, int64_t *at)
+{
+    uint32_t share;
+    w->nth = (int32_t)(ph->end - ph->begin);
+    while (mf_pool_claim(r->dev->pool, ph->end, &share)) {
+        w->ith = (int32_t)(share - ph->begin);
+        run_share(r, ph, w, at);
+        mf_pool_finish(r->dev->pool, ph->end);
+    }
+    if (at) *at = mf_time_lap(&r->slots[MF_TIME_BARRIER], *at);
 }
 
 static void walk(void *arg, int ith, int nth)
 {
     running *r = arg;
-    cpu_worker w = worker_of(r, ith, nth);
-    for (int32_t i = 0; i < r->p->n_steps; i++) {
-        const cpu_step *s = &r->p->steps[i];
-        if (s->barrier) mf_pool_barrier(r->dev->pool);
-        if (!s->fn(s, &w)) atomic_store(&r->failed, i + 1);
-    }
+    bool timed = r->slots && ith == 0;
+    int64_t at = timed ? mf_clock_ns() : 0;
+    (void)nth;
+    cpu_worker w = {.scratch = r->scratch + (size_t)ith * r->thread_bytes,
+                    .scratch_bytes = r->thread_bytes,
+                    .k = &r->dev->kernels};
+    for (int32_t i = 0; i < r->p->n_phases; i++) run_phase(r, &r->p->phases[i], &w, timed ? &at : NULL);
+    if (timed) r->ended = at;
 }
 
 /* Steps of one node in a row are one execution of it. */
@@ -168,41 +213,17 @@ static bool begins(const cpu_program *p, int32_t i)
     return last->node != s->node || last->slot != s->slot;
 }
 
-/* The same for thread 0, which looks at the clock between steps. */
-static void walk_timed(void *arg, int ith, int nth)
+/* What was done, besides the time of it. Awaiting the last thread counts as a barrier. */
+static void count_run(const running *r)
 {
-    running *r = arg;
-    mf_time *slots = r->dev->base.times->slot;
-    if (ith > 0) {
-        walk(arg, ith, nth);
-        return;
-    }
-    cpu_worker w = worker_of(r, ith, nth);
-    int64_t at = mf_clock_ns();
+    mf_time *barrier = &r->slots[MF_TIME_BARRIER];
+    mf_time_lap(barrier, r->ended);
+    barrier->count += (uint64_t)r->p->n_phases;
     for (int32_t i = 0; i < r->p->n_steps; i++) {
         const cpu_step *s = &r->p->steps[i];
-        if (s->barrier) {
-            mf_pool_barrier(r->dev->pool);
-            slots[MF_TIME_BARRIER].count++;
-            at = mf_time_lap(&slots[MF_TIME_BARRIER], at);
-        }
-        if (!s->fn(s, &w))
-            atomic_store(&r->failed, i + 1);
-        else if (s->work)
-            s->work(s, &slots[s->slot]);
-        slots[s->slot].count += begins(r->p, i);
-        at = mf_time_lap(&slots[s->slot], at);
+        r->slots[s->slot].count += begins(r->p, i);
+        if (s->work) s->work(s, &r->slots[s->slot]);
     }
-    r->ended = at;
-}
-
-/* Starting the threads and awaiting the last one count as a barrier. */
-static void run_timed(running *r)
-{
-    mf_time *barrier = &r->dev->base.times->slot[MF_TIME_BARRIER];
-    mf_pool_run(r->dev->pool, walk_timed, r);
-    barrier->count++;
-    mf_time_lap(barrier, r->ended);
 }
 
 minfer_status cpu_program_run(cpu_device *d, const mf_exec *x, const cpu_program *p, minfer_error *err)
@@ -210,13 +231,16 @@ minfer_status cpu_program_run(cpu_device *d, const mf_exec *x, const cpu_program
     cpu_scratch layout;
     mf_mem m = mf_exec_scratch(x, d->base.index);
     cpu_scratch_layout(d, x->graph, &layout);
-    running r = {
-        .dev = d, .p = p, .scratch = (uint8_t *)m.buf + m.offset, .thread_bytes = layout.thread_bytes};
-    if (d->base.times)
-        run_timed(&r);
-    else
-        mf_pool_run(d->pool, walk, &r);
-    if (r.failed == 0) return MINFER_OK;
+    running r = {.dev = d,
+                 .p = p,
+                 .scratch = (uint8_t *)m.buf + m.offset,
+                 .thread_bytes = layout.thread_bytes,
+                 .slots = d->base.times ? d->base.times->slot : NULL};
+    mf_pool_run(d->pool, walk, &r);
+    if (r.failed == 0) {
+        if (r.slots) count_run(&r);
+        return MINFER_OK;
+    }
     const cpu_step *s = &p->steps[r.failed - 1];
     return s->complain(s, err);
 }

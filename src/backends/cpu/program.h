@@ -1,6 +1,7 @@
-/* A program: nodes of one split, compiled to steps that all threads walk together. One parallel region runs a
- * whole program; a barrier stands only where a step touches memory that steps since the last barrier touched
- * from other threads. */
+/* A program: nodes of one split, compiled to steps. One parallel region runs a whole program. A barrier
+ * stands only where a step touches memory that steps since the last barrier touched from other workers; the
+ * steps between two barriers are a phase. A phase is divided into shares, and whichever thread is free takes
+ * the next: a worker below is a share, not a thread. */
 #ifndef MF_BACKENDS_CPU_PROGRAM_H
 #define MF_BACKENDS_CPU_PROGRAM_H
 
@@ -11,10 +12,10 @@
 
 typedef struct cpu_device cpu_device;
 
-/* One thread in a running program. */
+/* One share of a phase that runs. */
 typedef struct cpu_worker {
     int32_t ith, nth;
-    void *scratch; /* this thread's, scratch_bytes */
+    void *scratch; /* the thread's, scratch_bytes; holds nothing from step to step */
     size_t scratch_bytes;
     const cpu_kernels *k;
 } cpu_worker;
@@ -114,8 +115,9 @@ struct cpu_step {
     cpu_work_fn *work;         /* NULL: not counted */
     const mf_node *node;
     int32_t slot; /* of mf_op_times: the node's op, unless the emitter says otherwise */
-    bool barrier; /* before this step */
+    bool barrier; /* before this step: it begins a phase */
     cpu_key key;
+    int64_t cost; /* multiplications, where they are many; shares are cut by it */
     union {
         cpu_quantize_args quantize;
         cpu_matmul matmul;
@@ -136,11 +138,17 @@ typedef struct cpu_range {
     bool write;
 } cpu_range;
 
+typedef struct cpu_phase {
+    int32_t first, last; /* steps [first, last) */
+    uint32_t begin, end; /* its shares */
+} cpu_phase;
+
 typedef struct cpu_program {
     mf_arena arena;
     cpu_step *steps;
-    int32_t n_steps;
+    int32_t n_steps, n_phases;
     size_t cap;
+    cpu_phase *phases;                    /* in the arena */
     cpu_range *ranges;                    /* touched since the last barrier, while compiling */
     size_t n_ranges, range_cap, own_from; /* from own_from on: of the step being described */
 } cpu_program;

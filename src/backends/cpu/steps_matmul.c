@@ -82,6 +82,7 @@ minfer_status cpu_emit_matmul(cpu_emit *e, const mf_node *n)
         MF_TRY(cpu_act_of(e, n, x->id, act));
     }
     MF_TRY(cpu_push(e, run_matmul, n, 0, &s));
+    s->cost = w->dims[0] * mf_node_elements(n);
     s->work = work_matmul;
     s->u.matmul = (cpu_matmul){.type = w->type,
                                .rows = (int32_t)w->dims[1],

@@ -12,4 +12,10 @@ cpu_attn_tile_fn cpu_attn_tile_ref;
 cpu_attn_merge_fn cpu_attn_merge_ref;
 cpu_rope_fn cpu_rope_ref;
 
+/* s[r * CPU_ATTN_TILE + c] = q . k of rows [first, first + rows), rows <= CPU_TILE_SMALL, with the cells up
+ * to the last one that any of them sees, for packed K: a product of Q8_0 rows and quantized queries, by a
+ * tier's own kernels. */
+void cpu_attn_dots_q8_0(const cpu_attn_tile *a, int32_t first, int32_t rows, cpu_quantize_fn *quantize,
+                        cpu_matmul_fn *matmul, float *s);
+
 #endif

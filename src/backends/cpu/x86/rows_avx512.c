@@ -4,11 +4,18 @@
 #include "backends/cpu/ref/rows.h"
 
 #include "backends/cpu/x86/vec16.h"
+#include "backends/cpu/x86/x86.h"
+#include "base/bytes.h"
 
 #include "backends/cpu/x86/rows.inc"
 
 #define GROUP     6 /* 24 sums of dot products, four cells and a query need 29 of the 32 registers */
 #define GROUPS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+
+static void packed_dots(const cpu_attn_tile *a, int32_t first, int32_t rows, float *s)
+{
+    cpu_attn_dots_q8_0(a, first, rows, cpu_quantize_avx2, cpu_matmul_q8_0_avx512, s);
+}
 
 #include "backends/cpu/x86/attn.inc"
 

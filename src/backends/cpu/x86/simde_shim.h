@@ -71,6 +71,11 @@ SHIM __m512i shim_cvtepu16_epi32(__m256i v)
                      _mm256_cvtepu16_epi32(_mm256_extracti128_si256(v, 1)));
 }
 
+SHIM __m512i shim_cvtepi8_epi32(__m128i v)
+{
+    return shim_join(_mm256_cvtepi8_epi32(v), _mm256_cvtepi8_epi32(_mm_unpackhi_epi64(v, v)));
+}
+
 /* Truncates. */
 SHIM __m256i shim_cvtepi32_epi16(__m512i v)
 {
@@ -104,6 +109,7 @@ SHIM void shim_mask_storeu_ps(float *p, uint32_t mask, __m512 v)
 #undef _mm512_cvtph_ps
 #undef _mm512_cvtepi32_ps
 #undef _mm512_cvtepu16_epi32
+#undef _mm512_cvtepi8_epi32
 #undef _mm512_cvtepi32_epi16
 #undef _mm512_maskz_loadu_ps
 #undef _mm512_mask_storeu_ps
@@ -115,6 +121,7 @@ SHIM void shim_mask_storeu_ps(float *p, uint32_t mask, __m512 v)
 #define _mm512_cvtepi32_ps(v)          shim_cvtepi32_ps(v)
 #define _mm512_cvtps_epi32(v)          shim_cvtps_epi32(v)
 #define _mm512_cvtepu16_epi32(v)       shim_cvtepu16_epi32(v)
+#define _mm512_cvtepi8_epi32(v)        shim_cvtepi8_epi32(v)
 #define _mm512_cvtepi32_epi16(v)       shim_cvtepi32_epi16(v)
 #define _mm512_maskz_loadu_ps(mask, p) shim_maskz_loadu_ps(mask, p)
 #define _mm512_mask_storeu_ps(p, m, v) shim_mask_storeu_ps(p, m, v)

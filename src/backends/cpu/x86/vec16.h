@@ -36,6 +36,12 @@ VEC_INLINE vec v_load_f16(const void *p)
     return _mm512_cvtph_ps(_mm256_loadu_si256(p));
 }
 
+/* int8 to float */
+VEC_INLINE vec v_load_i8(const void *p)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p)));
+}
+
 VEC_INLINE vec v_add(vec a, vec b)
 {
     return _mm512_add_ps(a, b);

@@ -32,6 +32,12 @@ VEC_INLINE vec v_load_f16(const void *p)
     return _mm256_cvtph_ps(_mm_loadu_si128(p));
 }
 
+/* int8 to float */
+VEC_INLINE vec v_load_i8(const void *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)));
+}
+
 VEC_INLINE vec v_add(vec a, vec b)
 {
     return _mm256_add_ps(a, b);
