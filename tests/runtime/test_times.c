@@ -151,6 +151,7 @@ static void check_work(const engine *e, const rows *r)
     assert_int_equal(sum_of(r, MINFER_TIME_OP, true, "rms_norm").count, STEPS * (2 * layers + 1));
     assert_int_equal(sum_of(r, MINFER_TIME_OP, true, "rope").count, STEPS * 2 * layers);
     assert_int_equal(sum_of(r, MINFER_TIME_OP, true, "swi_glu").count, STEPS * layers);
+    assert_int_equal(sum_of(r, MINFER_TIME_OP, true, "quantize").count, STEPS * (4 * layers + 1));
 }
 
 /* Steps are the pass; what ops take is inside of it. */
