@@ -23,8 +23,12 @@ with open(me.with_suffix(".calls"), "a") as f:
     f.write(" ".join(sys.argv[1:]) + "\\n")
 n = len(me.with_suffix(".calls").read_text().splitlines())
 values = %s
-row = {"avg_ts": values[(n - 1) %% len(values)], "gb_s": %s, "read_gb_s": 20.0}
-print("text" if "run" in sys.argv[1:2] else json.dumps([row]))
+value = values[(n - 1) %% len(values)]
+row = {"avg_ts": value, "gb_s": %s, "read_gb_s": 20.0}
+if "jsonl" in sys.argv:
+    print("what a peer says first\\n" + json.dumps({"speed_tg": value}))
+else:
+    print("text" if "run" in sys.argv[1:2] else json.dumps([row]))
 """
 
 
@@ -72,6 +76,13 @@ class Scripts(unittest.TestCase):
         self.assertEqual(self.calls(self.peer / "llama-bench"), [f"-m {model} -p 512 -n 0 -d 0 -r 1 -o json -t 2"] * 3
                          + [f"-m {model} -p 0 -n 64 -d 4096 -r 1 -o json -t 2"] * 3)
 
+    def test_sequences_together(self):
+        self.compare("--rounds", "2", "--models", "smollm2", "--tests", "tg64x8@16", "--csv", "r.csv")
+        (row,) = self.rows()
+        self.assertEqual([float(row[k]) for k in ("minfer", "peer", "ratio")], [20, 1, 20])
+        self.assertIn("-p 0 -n 64 -d 16 -r 1 -o json -pl 8", self.calls(self.folder / "minfer")[-1])
+        self.assertIn("-c 640 -npp 16 -ntg 64 -npl 8", self.calls(self.peer / "llama-batched-bench")[-1])
+
     def test_time_and_memory(self):
         self.compare("--rounds", "2", "--models", "qwen", "--tests", "ttft,rss", "--csv", "r.csv")
         first, memory = self.rows()
@@ -87,11 +98,13 @@ class Scripts(unittest.TestCase):
     def test_all_tests_by_default(self):
         self.compare("--rounds", "1", "--csv", "r.csv")
         self.assertEqual([(r["model"], r["test"]) for r in self.rows()],
-                         [(SMALL, t) for t in ("pp512", "tg64", "tg64@4096", "ttft", "rss")] + [(LARGE, t) for t in ("pp512", "tg64", "ttft", "rss")])
+                         [(SMALL, t) for t in ("pp512", "tg64", "tg64@4096", "tg64x8@16", "ttft", "rss")]
+                         + [(LARGE, t) for t in ("pp512", "tg64", "tg64x8@16", "ttft", "rss")])
 
     def test_refusals(self):
         self.assertIn("test 'xx' is none of", self.compare("--tests", "xx", status=1).stderr)
         self.assertIn("test 'pp0' is none of", self.compare("--tests", "pp0", status=1).stderr)
+        self.assertIn("test 'tg64x8' is none of", self.compare("--tests", "tg64x8", status=1).stderr)
         self.assertIn("model 'gpt' is none of", self.compare("--models", "gpt", status=1).stderr)
 
     def plot(self, *args, status=0):
