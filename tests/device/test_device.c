@@ -66,7 +66,8 @@ static minfer_status reserve_space(test_device *d, minfer_error *err)
     return MINFER_OK;
 }
 
-/* Buffers lie one after the other, a poisoned page behind each; places are not used again. */
+/* Buffers lie one after the other, a poisoned page behind each; a place is used again when all behind it are
+ * free. */
 static minfer_status buffer_alloc(mf_device *dev, size_t bytes, void **buf, minfer_error *err)
 {
     test_device *d = self(dev);
@@ -93,6 +94,12 @@ static void buffer_free(mf_device *dev, void *buf)
             test_device_poison(dev, buf, d->buffers[i].bytes);
             d->buffers[i].p = NULL;
         }
+    d->used = 0;
+    for (int i = 0; i < MAX_BUFFERS; i++) {
+        const buffer *b = &d->buffers[i];
+        if (b->p && (size_t)(b->p + b->bytes - d->space) > d->used)
+            d->used = (size_t)(b->p + b->bytes - d->space);
+    }
 }
 
 void test_device_poison(mf_device *dev, void *buf, size_t bytes)
