@@ -85,6 +85,7 @@ static json_t *number_or_null(double v)
 static bool json_row(const bench_setup *s, const bench_result *r, bool first, mf_buf *out)
 {
     char test[40];
+    if (!mf_buf_str(out, first ? "\n" : ",\n")) return false;
     json_t *rates = json_array();
     test_name(&r->test, test);
     for (int32_t i = 0; i < r->n; i++) json_array_append_new(rates, json_real(r->rates[i]));
@@ -101,7 +102,7 @@ static bool json_row(const bench_setup *s, const bench_result *r, bool first, mf
         r->n, "avg_ts", r->mean, "stddev_ts", r->sd, "samples_ts", rates, "gb_s",
         number_or_null(r->work.bytes), "read_gb_s", number_or_null(s->limits.read), "gmac_s",
         number_or_null(r->work.products), "int8_gmac_s", number_or_null(s->limits.int8));
-    return mf_buf_str(out, first ? "\n" : ",\n") && app_json_take(j, 2, out);
+    return app_json_take(j, 2, out);
 }
 
 bool bench_head(app_table_format f, mf_buf *out)

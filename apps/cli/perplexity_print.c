@@ -150,13 +150,13 @@ static json_t *json_text(const char *text)
 static bool json_head(const ppl_setup *s, mf_buf *out)
 {
     const char *name = *s->model.name ? s->model.name : s->model.architecture;
+    if (!mf_buf_str(out, "{\"setup\": ")) return false;
     json_t *j = json_pack("{s:o, s:o, s:o, s:s, s:i, s:s, s:s, s:i, s:i, s:i, s:i}", "model", json_text(name),
                           "text", json_text(s->text), "stored", json_text(s->base), "backends",
                           s->engine.backends, "threads", s->engine.n_threads, "cpu_tier", s->engine.cpu_tier,
                           "cache_type", s->engine.cache_type, "n_ctx", s->windows.n_ctx, "stride",
                           s->windows.stride, "counted", s->windows.counted, "n_windows", s->windows.n);
-    return mf_buf_str(out, "{\"setup\": ") && app_json_take(j, 2, out) &&
-           mf_buf_str(out, ",\n\"running\": [");
+    return app_json_take(j, 2, out) && mf_buf_str(out, ",\n\"running\": [");
 }
 
 static bool json_row(const ppl_setup *s, const ppl_result *r, bool first, mf_buf *out)

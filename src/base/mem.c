@@ -29,8 +29,9 @@ void *mf_malloc(size_t n)
 
 void *mf_calloc(size_t count, size_t size)
 {
-    if (injected()) return NULL;
-    return count && size ? calloc(count, size) : calloc(1, 1);
+    size_t n;
+    if (!mf_mul_ok(count, size, &n) || injected()) return NULL;
+    return n ? calloc(count, size) : calloc(1, 1);
 }
 
 void *mf_realloc(void *p, size_t count, size_t size)

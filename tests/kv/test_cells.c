@@ -65,6 +65,8 @@ static void check_counts(const world *w)
             assert_true(q->spans[s].len > 0);
             for (int32_t k = 0; k < q->spans[s].len; k++) refs[q->spans[s].cell + k]++;
         }
+        assert_true(q->n_spans > 0 || q->spare == 0);
+        if (q->n_spans == 0) continue;
         const mf_kv_span *last = &q->spans[q->n_spans - 1];
         for (int32_t k = 0; k < q->spare; k++) {
             assert_int_equal(w->c.refs[last->cell + last->len + k], 1);
