@@ -38,7 +38,7 @@ typedef struct job {
     verify_setup setup;
     int32_t *ids;  /* pseudo-random tokens; position i always holds ids[i] */
     float *logits; /* [sizes.most] rows */
-    double *ms;    /* [1 + sizes.n][repetitions]; the first line is that of a single token */
+    double *ms;    /* [1 + sizes.n][repetitions]; the first line is that of a single token, for all of them */
     size_t n_done;
     minfer_error *err;
 } job;
@@ -92,29 +92,34 @@ static minfer_status time_pass(job *j, size_t depth, int32_t n, double *ms)
     return minfer_session_rollback(j->session, depth, j->err);
 }
 
-/* One round over all sizes, a single token first; line i of j->ms gets column `at`. */
+/* One round over all sizes; each line of j->ms gets column `at`. */
 static minfer_status time_all(job *j, size_t depth, size_t at)
 {
     size_t columns = (size_t)j->o->repetitions;
-    for (size_t i = 0; i <= j->sizes.n; i++)
-        MF_TRY(time_pass(j, depth, i ? j->sizes.v[i - 1] : 1, &j->ms[i * columns + at]));
+    MF_TRY(time_pass(j, depth, 1, &j->ms[at]));
+    for (size_t i = 0; i < j->sizes.n; i++)
+        if (j->sizes.v[i] > 1) MF_TRY(time_pass(j, depth, j->sizes.v[i], &j->ms[(i + 1) * columns + at]));
     return MINFER_OK;
 }
 
-static verify_result summarize(const job *j, size_t line, int32_t depth)
+static double fastest(const double *ms, int32_t n)
+{
+    double best = ms[0];
+    for (int32_t i = 1; i < n; i++)
+        if (ms[i] < best) best = ms[i];
+    return best;
+}
+
+static verify_result summarize(const job *j, size_t i, int32_t depth)
 {
     int32_t columns = j->o->repetitions;
-    const double *ms = j->ms + line * (size_t)columns, *single = j->ms;
-    double sum = 0, one = 0, squares = 0;
-    for (int32_t i = 0; i < columns; i++) {
-        sum += ms[i];
-        one += single[i];
-    }
-    verify_result r = {
-        .n = j->sizes.v[line - 1], .depth = depth, .repetitions = columns, .mean = sum / columns};
-    for (int32_t i = 0; i < columns; i++) squares += (ms[i] - r.mean) * (ms[i] - r.mean);
+    const double *ms = j->sizes.v[i] > 1 ? j->ms + (i + 1) * (size_t)columns : j->ms;
+    double sum = 0, squares = 0;
+    for (int32_t k = 0; k < columns; k++) sum += ms[k];
+    verify_result r = {.n = j->sizes.v[i], .depth = depth, .repetitions = columns, .mean = sum / columns};
+    for (int32_t k = 0; k < columns; k++) squares += (ms[k] - r.mean) * (ms[k] - r.mean);
     r.sd = columns > 1 ? sqrt(squares / (columns - 1)) : 0;
-    r.cost = r.n == 1 ? 1 : sum / one;
+    r.cost = fastest(ms, columns) / fastest(j->ms, columns);
     r.amortization = r.n / r.cost;
     r.even = verify_even(r.n, r.cost);
     return r;
@@ -139,8 +144,8 @@ static minfer_status measure(job *j, int32_t depth)
     MF_TRY(minfer_session_feed(j->session, j->ids, (size_t)depth, NULL, 0, j->err));
     MF_TRY(time_all(j, (size_t)depth, 0)); /* does not count: builds graphs, brings weights into memory */
     for (size_t i = 0; i < (size_t)j->o->repetitions; i++) MF_TRY(time_all(j, (size_t)depth, i));
-    for (size_t line = 1; line <= j->sizes.n && ok; line++) {
-        verify_result r = summarize(j, line, depth);
+    for (size_t i = 0; i < j->sizes.n && ok; i++) {
+        verify_result r = summarize(j, i, depth);
         bool first = j->n_done++ == 0;
         ok = (!first || verify_head(j->o->format, &out)) &&
              verify_row(j->o->format, &j->setup, &r, first, &out);

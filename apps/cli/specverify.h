@@ -8,7 +8,7 @@ typedef struct verify_result {
     int32_t n, depth; /* tokens of the pass, behind so many */
     int32_t repetitions;
     double mean, sd;     /* ms; sd with n - 1, 0 for one run */
-    double cost;         /* of the pass, in passes over one token */
+    double cost;         /* of the fastest pass, in fastest passes over one token */
     double amortization; /* tokens per time when all are right, in those of plain decoding */
     double even; /* share of right tokens, the same at each place, from which on it gains; above 1: it never
                     does */

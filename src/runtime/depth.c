@@ -1,12 +1,13 @@
 /* Estimates behind the adaptive depth. */
 #include "runtime/depth.h"
 
-static const double fade = 0.97;       /* of counts, per round: about 33 rounds are remembered */
-static const double prior_share = 0.6; /* of right tokens at the first place, before anything was seen ... */
-static const double prior_tries = 2;   /* ... and how much that counts */
-static const double better = 0.5;      /* weight of a measured time below the estimate ... */
-static const double worse = 0.1;       /* ... and above it, where most of what disturbs lies; */
-static const double worst = 2;         /* such a time counts as at most this much of the estimate */
+static const double fade = 0.97;     /* of counts, per round: about 33 rounds are remembered */
+static const double prior_tries = 2; /* what is believed before anything was seen counts this much: */
+static const double prior_share[MF_DEPTH_KINDS] = {0.5, 0.7, 0.85, 0.95}; /* at the first place; */
+static const double prior_growth = 0.25; /* at the next ones less doubt by this, for all before were right */
+static const double better = 0.5;        /* weight of a measured time below the estimate ... */
+static const double worse = 0.1;         /* ... and above it, where most of what disturbs lies; */
+static const double worst = 2;           /* such a time counts as at most this much of the estimate */
 static const double unknown_slope = 0.2; /* of a plain pass, per drafted token */
 enum { PLAIN_EVERY = 128 };              /* rounds after which the plain pass is measured again */
 
@@ -40,12 +41,13 @@ void mf_depth_saw_token(mf_depth *d, int32_t kind, int32_t place, bool right)
 
 double mf_depth_tokens(const mf_depth *d, int32_t kind, int32_t n)
 {
-    double tokens = 1, survival = 1, share = prior_share;
+    double tokens = 1, survival = 1, prior = prior_share[kind];
     for (int32_t i = 0; i < n; i++) {
         const mf_depth_count *c = &d->counts[kind][i];
-        share = (c->hits + prior_tries * share) / (c->tries + prior_tries);
+        double share = (c->hits + prior_tries * prior) / (c->tries + prior_tries);
         survival *= share;
         tokens += survival;
+        prior = share + prior_growth * (1 - share);
     }
     return tokens;
 }

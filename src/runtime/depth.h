@@ -1,10 +1,10 @@
 /* How many tokens to draft: estimates of what drafts bring (survival) and cost, and the depth with the most
  * expected tokens per time. Owns numbers only; knows neither models nor clocks.
  *
- * Drafts come in kinds that are trusted differently (lookup: by the length of the match). For each kind and
- * place the share of drafted tokens that were right, given that all before them were, is counted; old counts
- * fade, and places without counts are believed to be like the place before them. So a depth that stopped
- * paying is tried again after a while. Costs are of a forward pass over 1 + d tokens, and of drafting one. */
+ * Drafts come in kinds, from the least trusted (0) to the most (lookup: by the length of the match). For each
+ * kind and place the share of drafted tokens that were right, given that all before them were, is counted.
+ * Old counts fade, and what is not counted is believed to be as the place before. So a depth that stopped
+ * paying is tried again after a while. Costs are of a forward pass over 1 + n tokens, and of drafting one. */
 #ifndef MF_RUNTIME_DEPTH_H
 #define MF_RUNTIME_DEPTH_H
 

@@ -9,6 +9,7 @@
 
 enum {
     SIZE_APART = 128, /* paddings of one vocabulary differ by as much */
+    KIND = 1,         /* all drafts are trusted alike */
     LATE = 2,         /* more tokens than this were not fed because of the round before */
 };
 
@@ -79,7 +80,7 @@ static minfer_status look(minfer_draft *d, mf_draft_text t, int32_t *kind, minfe
 {
     const from_model *m = (const from_model *)d;
     (void)err;
-    *kind = t.n <= (size_t)m->session->e->n_ctx ? 0 : -1;
+    *kind = t.n <= (size_t)m->session->e->n_ctx ? KIND : -1;
     return MINFER_OK;
 }
 
