@@ -62,11 +62,18 @@ static bool more_chains(lookup *l, size_t n)
     return true;
 }
 
-static minfer_status take_text(lookup *l, mf_draft_text t, minfer_error *err)
+/* How many tokens the text begins with that are entered. */
+static size_t same_tokens(const lookup *l, mf_draft_text t)
 {
     size_t same = 0, most = l->n < t.n ? l->n : t.n;
+    if (most && memcmp(l->tokens, t.tokens, most * sizeof *l->tokens) == 0) return most; /* nearly always */
     while (same < most && l->tokens[same] == t.tokens[same]) same++;
-    cut(l, same);
+    return same;
+}
+
+static minfer_status take_text(lookup *l, mf_draft_text t, minfer_error *err)
+{
+    cut(l, same_tokens(l, t));
     if (!more_chains(l, t.n) || !mf_grow((void **)&l->tokens, &l->cap, t.n, sizeof *l->tokens) ||
         !mf_grow((void **)&l->earlier, &l->earlier_cap, t.n, sizeof *l->earlier))
         return MF_NOMEM(err);
