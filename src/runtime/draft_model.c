@@ -2,6 +2,8 @@
 #include "runtime/draft.h"
 #include "runtime/engine.h"
 
+#include "base/utf8.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,28 +31,31 @@ static minfer_status differ(const minfer_model *target, const minfer_model *draf
                    mf_gguf_path(target->gguf), what);
 }
 
-static bool quoted(const mf_tokenizer *t, int32_t id, mf_buf *out)
+/* The beginning of a token's text, in whole characters. */
+static int shown(mf_str s)
 {
-    mf_str s = mf_tokenizer_text(t, id);
-    if (id < 0) return mf_buf_str(out, "none");
-    return mf_buf_printf(out, "%d '%.*s'", id, (int)(s.n > 60 ? 60 : s.n), s.s);
+    size_t n = s.n < 60 ? s.n : 60;
+    return (int)(n - mf_utf8_incomplete_tail(s.s, n));
 }
 
-static minfer_status id_differs(const minfer_model *target, const minfer_model *draft, const char *name,
-                                int32_t theirs, int32_t own, minfer_error *err)
+static minfer_status check_text(const minfer_model *target, const minfer_model *draft, int32_t id,
+                                minfer_error *err)
 {
-    mf_buf b = {0};
-    bool ok = mf_buf_printf(&b, "its %s is ", name) && quoted(draft->tok, own, &b) &&
-              mf_buf_str(&b, ", not ") && quoted(target->tok, theirs, &b);
-    minfer_status st = ok ? differ(target, draft, b.data, err) : MF_NOMEM(err);
-    mf_buf_free(&b);
-    return st;
+    mf_str own = mf_tokenizer_text(draft->tok, id), theirs = mf_tokenizer_text(target->tok, id);
+    char text[192];
+    if (own.n == theirs.n && memcmp(own.s, theirs.s, own.n) == 0) return MINFER_OK;
+    snprintf(text, sizeof text, "its token %d is '%.*s', not '%.*s'", id, shown(own), own.s, shown(theirs),
+             theirs.s);
+    return differ(target, draft, text, err);
 }
 
-static bool same_text(const minfer_model *a, const minfer_model *b, int32_t id)
+static minfer_status check_id(const minfer_model *target, const minfer_model *draft, const char *name,
+                              int32_t theirs, int32_t own, minfer_error *err)
 {
-    mf_str x = mf_tokenizer_text(a->tok, id), y = mf_tokenizer_text(b->tok, id);
-    return x.n == y.n && memcmp(x.s, y.s, x.n) == 0;
+    char text[64];
+    if (own == theirs) return MINFER_OK;
+    snprintf(text, sizeof text, "its %s is token %d, not %d (-1: none)", name, own, theirs);
+    return differ(target, draft, text, err);
 }
 
 static minfer_status check_vocabulary(const minfer_model *target, const minfer_model *draft,
@@ -58,19 +63,13 @@ static minfer_status check_vocabulary(const minfer_model *target, const minfer_m
 {
     const mf_tokenizer *t = target->tok, *d = draft->tok;
     int32_t n = mf_tokenizer_n_vocab(t), own = mf_tokenizer_n_vocab(d);
-    char what[128];
+    char what[96];
     snprintf(what, sizeof what, "its vocabulary has %d tokens, not %d (at most %d apart)", own, n,
              SIZE_APART);
     if (abs(own - n) > SIZE_APART) return differ(target, draft, what, err);
-    if (mf_tokenizer_bos(d) != mf_tokenizer_bos(t))
-        return id_differs(target, draft, "BOS", mf_tokenizer_bos(t), mf_tokenizer_bos(d), err);
-    if (mf_tokenizer_eos(d) != mf_tokenizer_eos(t))
-        return id_differs(target, draft, "EOS", mf_tokenizer_eos(t), mf_tokenizer_eos(d), err);
-    for (int32_t id = 0; id < n && id < own; id++)
-        if (!same_text(target, draft, id)) {
-            snprintf(what, sizeof what, "token %d", id);
-            return id_differs(target, draft, what, id, id, err);
-        }
+    MF_TRY(check_id(target, draft, "BOS", mf_tokenizer_bos(t), mf_tokenizer_bos(d), err));
+    MF_TRY(check_id(target, draft, "EOS", mf_tokenizer_eos(t), mf_tokenizer_eos(d), err));
+    for (int32_t id = 0; id < n && id < own; id++) MF_TRY(check_text(target, draft, id, err));
     return MINFER_OK;
 }
 
