@@ -11,7 +11,7 @@ enum { N_MODELS = 3, N_CACHES = 3 };
 
 /* A model with an engine and a session, and models that draft for it: itself, and its first layer alone. */
 typedef struct rig {
-    minfer_model *m, *small;
+    minfer_model *m, *twin, *small;
     minfer_engine *e, *self, *first;
     minfer_session *s;
     int32_t n_vocab;
@@ -36,10 +36,11 @@ static void rig_open(rig *r, const char *file, minfer_cache_type cache, int32_t 
     minfer_error err = {0};
     *r = (rig){0};
     assert_ok(minfer_model_open(data_path("tiny/%s", file), NULL, NULL, &r->m, &err), &err);
+    assert_ok(minfer_model_open_draft(data_path("tiny/%s", file), NULL, NULL, &r->twin, &err), &err);
     assert_ok(minfer_model_open_draft(data_path("tiny/%s", file), NULL, NULL, &r->small, &err), &err);
     assert_int_equal(strncmp(r->small->bound->layers[0].wq->name, "draft.", 6), 0);
     r->e = engine_new(r->m, cache, n_ctx);
-    r->self = engine_new(r->small, cache, n_ctx);
+    r->self = engine_new(r->twin, cache, n_ctx);
     r->small->bound->hp.n_layer = 1;
     r->first = engine_new(r->small, cache, n_ctx / 2); /* drafts end before the text does */
     r->n_vocab = mf_tokenizer_n_vocab(r->m->tok);
@@ -52,9 +53,9 @@ static void rig_close(rig *r)
     minfer_session_free(r->s);
     minfer_engine_free(r->e);
     minfer_engine_free(r->first);
-    r->small->bound->hp.n_layer = r->m->bound->hp.n_layer;
     minfer_engine_free(r->self);
     minfer_model_free(r->small);
+    minfer_model_free(r->twin);
     minfer_model_free(r->m);
 }
 
@@ -157,7 +158,9 @@ static void check_all_sources(rig *r, const task *t, int32_t depth)
     assert_int_equal(want.r.n_rounds, 0);
     for (int source = 0; source < SOURCES; source++) {
         double share = check(r, t, &want, source, depth, false);
-        if (source == 0 && want.r.n_generated > 2) assert_true(share > 0.99);
+        bool right = source == 0 ||
+                     (source == 3 && t->sampling.temperature == 0 && !t->sampling.n_logit_bias);
+        if (right && want.r.n_generated > 20) assert_true(share > 0.9);
         check(r, t, &want, source, depth, true);
     }
     answer_free(&want);
