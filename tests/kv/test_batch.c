@@ -57,6 +57,28 @@ static void bad_batches_change_nothing(void **state)
     world_close(&w);
 }
 
+/* A device that knows only the causal window serves one session; a second one is refused by name. */
+static void a_causal_device_refuses_a_second_session(void **state)
+{
+    (void)state;
+    minfer_error err = {0};
+    rig_options o = {.n_ctx = CTX, .n_batch = 48, .threads = 1, .mixed = true, .causal_only = true};
+    minfer_model *m = rig_model(rig_models[0]);
+    minfer_engine *e = rig_engine(m, &o);
+    minfer_session *a = rig_session(e), *b = rig_session(e);
+    int32_t ids[4] = {5, 6, 7, 8};
+    float row[RIG_MAX_VOCAB];
+    rig_feed(a, ids, 4, row, 1);
+    assert_fails(minfer_session_feed(b, ids, 4, row, 1, &err), MINFER_ERR_UNSUPPORTED, &err,
+                 "is on test, which cannot run it");
+    assert_int_equal(minfer_session_length(b), 0);
+    rig_feed(a, ids, 4, row, 1);
+    minfer_session_free(a);
+    minfer_session_free(b);
+    minfer_engine_free(e);
+    minfer_model_free(m);
+}
+
 static uint64_t built(const world *w)
 {
     minfer_engine_info info;
@@ -96,6 +118,7 @@ static void the_number_of_sequences_builds_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_causal_device_refuses_a_second_session),
         cmocka_unit_test(bad_batches_change_nothing),
         cmocka_unit_test(the_number_of_sequences_builds_nothing),
     };
