@@ -201,12 +201,31 @@ static void a_wrong_value_is_named(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_wrong(&cases[i]);
 }
 
+/* As the formula in docs/session-file.md has it, computed elsewhere. */
+static void the_checksum_is_the_documented_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t sum;
+    } cases[] = {{"", 0xcbf29ce484222325u},
+                 {"a", 0xd8932f58fca0422cu},
+                 {"MINFERKV", 0xf0314fb567bb5afdu},
+                 {"every good boy deserves fudge", 0x4f01fa5c1bc9f8eeu}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_true(mf_session_checksum(cases[i].text, strlen(cases[i].text)) == cases[i].sum);
+    uint64_t stored;
+    memcpy(&stored, w.bytes + w.size - 8, 8);
+    assert_true(stored == mf_session_checksum(w.bytes, w.size - 8));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_changed_byte_is_refused),
         cmocka_unit_test(every_other_length_is_refused),
         cmocka_unit_test(a_wrong_value_is_named),
+        cmocka_unit_test(the_checksum_is_the_documented_one),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);
 }
