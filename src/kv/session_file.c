@@ -193,12 +193,3 @@ minfer_status mf_session_file_load(const mf_session_view *v, const mf_session_ca
     }
     return MINFER_OK;
 }
-
-void mf_session_file_tokens(const mf_session_view *v, int32_t *tokens, int32_t *positions)
-{
-    if (v->n) memcpy(tokens, v->tokens, (size_t)v->n * sizeof *tokens);
-    for (uint32_t r = 0, at = 0; r < v->n_runs; r++) {
-        uint32_t first = mf_load_u32(v->runs + 8 * (size_t)r), len = mf_load_u32(v->runs + 8 * (size_t)r + 4);
-        for (uint32_t i = 0; i < len; i++) positions[at++] = (int32_t)(first + i);
-    }
-}
