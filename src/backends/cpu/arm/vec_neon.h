@@ -265,26 +265,34 @@ V_INLINE vf vf_load_bf16(const void *p)
     return vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(p)), 16));
 }
 
-/* Bit i of lanes stands for lane i. */
-V_INLINE vf vf_load_lanes(const float *p, uint32_t lanes)
+/* Bit i of lanes stands for lane i. Not all of them is rare, and has no copy in each kernel. */
+static __attribute__((noinline, unused)) vf v_load_some(const float *p, uint32_t lanes)
 {
     float t[4] = {0};
-    if (lanes == 15) return vld1q_f32(p);
     for (int i = 0; i < 4; i++)
         if (lanes >> i & 1) t[i] = p[i];
     return vld1q_f32(t);
 }
 
-V_INLINE void vf_store_lanes(float *p, uint32_t lanes, vf v)
+static __attribute__((noinline, unused)) void v_store_some(float *p, uint32_t lanes, vf v)
 {
     float t[4];
-    if (lanes == 15) {
-        vst1q_f32(p, v);
-        return;
-    }
     vst1q_f32(t, v);
     for (int i = 0; i < 4; i++)
         if (lanes >> i & 1) p[i] = t[i];
+}
+
+V_INLINE vf vf_load_lanes(const float *p, uint32_t lanes)
+{
+    return lanes == 15 ? vld1q_f32(p) : v_load_some(p, lanes);
+}
+
+V_INLINE void vf_store_lanes(float *p, uint32_t lanes, vf v)
+{
+    if (lanes == 15)
+        vst1q_f32(p, v);
+    else
+        v_store_some(p, lanes, v);
 }
 
 /* b in the lanes named, a in the others. */
