@@ -100,11 +100,11 @@ VEC_INLINE vec v_if_less(vec a, vec b, vec x, vec y)
     return vbslq_f32(vcltq_f32(a, b), x, y);
 }
 
-/* p * 2^n through the exponent field, n integral. */
+/* p * 2^n through the exponent field, n integral; it may wrap where the caller takes another value. */
 VEC_INLINE vec v_scale2(vec p, vec n)
 {
-    int32x4_t e = vshlq_n_s32(vcvtnq_s32_f32(n), 23);
-    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(p), e));
+    uint32x4_t e = vshlq_n_u32(vreinterpretq_u32_s32(vcvtnq_s32_f32(n)), 23);
+    return vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(p), e));
 }
 
 /* ---- four floats beside the vectors */
