@@ -126,6 +126,8 @@ MINFER_API minfer_status minfer_chat_render(const minfer_model *m, const minfer_
  * a control token of which that is true outside the assistant's messages is MINFER_ERR_UNSUPPORTED. */
 MINFER_API minfer_status minfer_chat_tokenize(const minfer_model *m, const minfer_chat *chat, int32_t **ids,
                                               size_t *n_ids, minfer_error *err);
+/* Do these tokens of a prompt end in an opened <think> part, so that the answer begins in it? */
+MINFER_API bool minfer_prompt_opens_thinking(const minfer_model *m, const int32_t *ids, size_t n);
 /* Renders with a template given as text; special_tokens NULL: none. */
 MINFER_API minfer_status minfer_template_render(const char *source, size_t source_n, const minfer_chat *chat,
                                                 char **text, size_t *n, minfer_error *err);
@@ -335,6 +337,80 @@ typedef struct minfer_generate_result {
 MINFER_API minfer_status minfer_generate(minfer_session *s, minfer_sampler *sampler, const int32_t *prompt,
                                          size_t n_prompt, const minfer_generate_options *o,
                                          minfer_generate_result *result, minfer_error *err);
+
+/* ---- conversations
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* Messages and the session that has seen them. A turn renders what there is to see with the chat template and
+ * evaluates what the session does not hold already; whatever is edited, dropped or left out by the template,
+ * the answer is the one that evaluating everything anew would give, to the bit. An exchange is a message of
+ * the user and what follows it. */
+typedef struct minfer_conversation minfer_conversation;
+
+/* On e, which must outlive it; its session may use all of e's context. kwargs (may be NULL): a JSON object of
+ * further template variables. A chat template that does not parse is refused. */
+MINFER_API minfer_status minfer_conversation_create(minfer_engine *e, const char *kwargs,
+                                                    minfer_conversation **out, minfer_error *err);
+MINFER_API void minfer_conversation_free(minfer_conversation *c);
+
+typedef struct minfer_turn_prompt {
+    size_t n_tokens;  /* of the prompt, the whole of what the model sees */
+    size_t n_reused;  /* of these, the first, which the session held already */
+    size_t n_fed;     /* evaluated so far; n_reused + n_fed = n_tokens - 1 when the answer begins */
+    size_t n_dropped; /* exchanges that are left out from this turn on, because the context is full */
+    bool thinking;    /* the prompt ends in an opened <think> part, where the answer begins */
+} minfer_turn_prompt;
+
+typedef struct minfer_turn_options {
+    minfer_generate_options generate;
+    /* Told before the prompt is evaluated and after each part of it, with generate.user. false cancels. May
+     * be NULL. */
+    bool (*on_prompt)(void *user, const minfer_turn_prompt *p);
+} minfer_turn_options;
+
+typedef struct minfer_turn_result {
+    minfer_generate_result generate; /* n_prompt: tokens evaluated, without those reused */
+    minfer_turn_prompt prompt;
+    bool taken_back; /* cancelled before any text came: the conversation is as before the call */
+} minfer_turn_result;
+
+/* One turn: text (n bytes of UTF-8) becomes a message of the user, and the answer one of the assistant, also
+ * when it was cancelled or cut. Where prompt and answer need more than the context has, the oldest exchanges
+ * are dropped: they stay in the messages, and the model does not see them any more. A text that is too long
+ * on its own is MINFER_ERR_LIMIT. After an error the conversation is as before the call. */
+MINFER_API minfer_status minfer_conversation_send(minfer_conversation *c, minfer_sampler *sampler,
+                                                  const char *text, size_t n, const minfer_turn_options *o,
+                                                  minfer_turn_result *result, minfer_error *err);
+/* Answers the last message of the user once more, or for the first time where messages were read that end
+ * with it. The old answer stays when no new one comes. */
+MINFER_API minfer_status minfer_conversation_regenerate(minfer_conversation *c, minfer_sampler *sampler,
+                                                        const minfer_turn_options *o,
+                                                        minfer_turn_result *result, minfer_error *err);
+
+/* Forgets the last exchange; all exchanges, but not the system message. */
+MINFER_API minfer_status minfer_conversation_undo(minfer_conversation *c, minfer_error *err);
+MINFER_API void minfer_conversation_clear(minfer_conversation *c);
+/* The system message, n bytes of UTF-8; NULL: none. Getting: *text is for minfer_free, NULL when there is
+ * none. */
+MINFER_API minfer_status minfer_conversation_set_system(minfer_conversation *c, const char *text, size_t n,
+                                                        minfer_error *err);
+MINFER_API minfer_status minfer_conversation_get_system(const minfer_conversation *c, char **text, size_t *n,
+                                                        minfer_error *err);
+MINFER_API size_t minfer_conversation_exchanges(const minfer_conversation *c);
+
+/* The whole history as JSON: {format: "minfer-conversation", version: 1, dropped, messages}. Reading also
+ * takes an array of messages; it replaces the history, and refuses by place what is no conversation. *json is
+ * for minfer_free. */
+MINFER_API minfer_status minfer_conversation_get_json(const minfer_conversation *c, char **json, size_t *n,
+                                                      minfer_error *err);
+MINFER_API minfer_status minfer_conversation_set_json(minfer_conversation *c, const char *json, size_t n,
+                                                      minfer_error *err);
+/* The same check without a conversation. */
+MINFER_API minfer_status minfer_conversation_check_json(const char *json, size_t n, minfer_error *err);
+
+/* The session behind it: for its length and tokens. Between turns it holds a prefix of the rendered history:
+ * the end of a turn is in it, tokens of a matched stop string are not. */
+MINFER_API const minfer_session *minfer_conversation_session(const minfer_conversation *c);
 
 /* ---- the model cache
  * ------------------------------------------------------------------------------------------------- */

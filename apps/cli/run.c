@@ -142,7 +142,7 @@ static minfer_status generate(job *j)
     minfer_generate_result result;
     cli_printer out;
     cli_printer_init(&out, o, j->err);
-    out.dimmer.thinking = out.dimmer.on && app_ends_thinking(j->model, ids, j->n);
+    out.dimmer.thinking = out.dimmer.on && minfer_prompt_opens_thinking(j->model, ids, j->n);
     minfer_generate_options g = {.max_tokens = o->n_predict,
                                  .stop = o->stop.v,
                                  .n_stop = o->stop.n,
