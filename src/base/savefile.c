@@ -57,19 +57,31 @@ static minfer_status open_tmp(mf_savefile *f, minfer_error *err)
 static void forget(mf_savefile *f)
 {
     if (f->fd >= 0) close(f->fd);
+    if (f->dir >= 0) close(f->dir);
     mf_free(f->path);
     mf_free(f->tmp);
     mf_free(f->buf);
-    *f = (mf_savefile){.fd = -1};
+    *f = (mf_savefile){.fd = -1, .dir = -1};
+}
+
+/* The folder path is in, for its fsync; -1 when it may not be read. */
+static int open_folder(mf_savefile *f)
+{
+    char *name = f->tmp, *slash = strrchr(f->path, '/');
+    size_t n = slash ? (size_t)(slash - f->path) : 0;
+    memcpy(name, slash ? f->path : ".", n ? n : 1);
+    name[n ? n : 1] = 0;
+    return open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 minfer_status mf_savefile_open(const char *path, mf_savefile *f, minfer_error *err)
 {
     size_t n = strlen(path);
-    *f = (mf_savefile){.fd = -1, .path = mf_strndup(path, n), .tmp = mf_malloc(n + 5)};
+    *f = (mf_savefile){.fd = -1, .dir = -1, .path = mf_strndup(path, n), .tmp = mf_malloc(n + 5)};
     f->buf = mf_malloc(BUFFER);
     minfer_status st = f->path && f->tmp && f->buf ? MINFER_OK : MF_NOMEM(err);
     if (st == MINFER_OK) {
+        f->dir = open_folder(f);
         memcpy(f->tmp, path, n);
         memcpy(f->tmp + n, ".tmp", 5);
         st = check_target(f, err);
@@ -111,15 +123,8 @@ minfer_status mf_savefile_write(mf_savefile *f, const void *data, size_t n, minf
  */
 static minfer_status sync_folder(const mf_savefile *f, minfer_error *err)
 {
-    const char *slash = strrchr(f->path, '/');
-    char *dir = slash ? mf_strndup(f->path, slash == f->path ? 1 : (size_t)(slash - f->path)) : NULL;
-    if (slash && !dir) return MF_NOMEM(err);
-    int fd = open(dir ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd < 0 || fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
-    minfer_status st = ok ? MINFER_OK : fail(f, "its folder cannot be brought to the disk", err);
-    if (fd >= 0) close(fd);
-    mf_free(dir);
-    return st;
+    if (f->dir < 0 || fsync(f->dir) == 0 || errno == EINVAL || errno == ENOTSUP) return MINFER_OK;
+    return fail(f, "its folder cannot be brought to the disk", err);
 }
 
 static minfer_status finish(mf_savefile *f, minfer_error *err)

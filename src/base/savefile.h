@@ -9,7 +9,7 @@ typedef struct mf_savefile {
     char *path, *tmp;
     uint8_t *buf;
     size_t n; /* bytes waiting in buf */
-    int fd;
+    int fd, dir;
 } mf_savefile;
 
 /* Refuses a path that names something other than a regular file. Two savers of one path take turns: the

@@ -2,6 +2,8 @@
 
 #include "backends/cpu/cpu.h"
 
+#include <stdlib.h>
+
 const char *const rig_models[3] = {"tiny-llama-Q4_1.gguf", "tiny-qwen2-Q4_K.gguf", "tiny-qwen3-Q5_K.gguf"};
 const minfer_cache_type rig_caches[3] = {MINFER_CACHE_F32, MINFER_CACHE_F16, MINFER_CACHE_Q8_0};
 
@@ -69,4 +71,48 @@ void rig_feed(minfer_session *s, const int32_t *tokens, size_t n, float *logits,
 void rig_random_tokens(mf_rng *r, size_t n_vocab, int32_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) out[i] = (int32_t)(mf_rng_u64(r) % n_vocab);
+}
+
+static char folder[] = "/tmp/minfer-kv-XXXXXX";
+
+int rig_folder_make(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+int rig_folder_drop(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+const char *rig_path(const char *name)
+{
+    static char paths[8][128];
+    static int next;
+    char *p = paths[next++ % 8];
+    snprintf(p, sizeof paths[0], "%s/%s", folder, name);
+    return p;
+}
+
+void rig_save(const minfer_session *s, const char *path, const char *host)
+{
+    minfer_error err = {0};
+    assert_ok(minfer_session_save(s, path, host, strlen(host), &err), &err);
+}
+
+minfer_session *rig_restore(minfer_engine *e, const char *path, const char *host)
+{
+    minfer_error err = {0};
+    minfer_session *s;
+    char *text;
+    size_t n;
+    assert_ok(minfer_session_restore(e, path, &s, &text, &n, &err), &err);
+    assert_int_equal(n, strlen(host));
+    assert_string_equal(text, host);
+    minfer_free(text);
+    return s;
 }

@@ -23,6 +23,15 @@ minfer_engine *rig_engine(const minfer_model *m, const rig_options *o);
 size_t rig_n_vocab(const minfer_engine *e);
 minfer_session *rig_session(minfer_engine *e);
 void rig_feed(minfer_session *s, const int32_t *tokens, size_t n, float *logits, size_t n_logits);
+/* A folder of the test program's own: group setup and teardown, and paths in it (a ring of 8). */
+int rig_folder_make(void **state);
+int rig_folder_drop(void **state);
+const char *rig_path(const char *name);
+
+/* Saves with a text of the host's; restores, which must give that text back. */
+void rig_save(const minfer_session *s, const char *path, const char *host);
+minfer_session *rig_restore(minfer_engine *e, const char *path, const char *host);
+
 void rig_random_tokens(mf_rng *r, size_t n_vocab, int32_t *out, size_t n);
 
 #endif
