@@ -428,6 +428,14 @@ MINFER_API minfer_status minfer_conversation_set_json(minfer_conversation *c, co
 /* The same check without a conversation. */
 MINFER_API minfer_status minfer_conversation_check_json(const char *json, size_t n, minfer_error *err);
 
+/* The session's keys and values in a file (minfer_session_save). Restoring takes of them what agrees with the
+ * rendered history, *n_used tokens, in place of what the session holds; a file that is damaged, of another
+ * model or another conversation is refused and changes nothing. */
+MINFER_API minfer_status minfer_conversation_save_cache(const minfer_conversation *c, const char *path,
+                                                        minfer_error *err);
+MINFER_API minfer_status minfer_conversation_restore_cache(minfer_conversation *c, const char *path,
+                                                           size_t *n_used, minfer_error *err);
+
 /* The session behind it: for its length and tokens. Between turns it holds a prefix of the rendered history:
  * the end of a turn is in it, tokens of a matched stop string are not. */
 MINFER_API const minfer_session *minfer_conversation_session(const minfer_conversation *c);

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 
 #include "cli/print.h"
+#include "cli/sampler.h"
 #include "common/model.h"
 #include "common/output.h"
 #include "common/prompt.h"
@@ -9,7 +10,6 @@
 #include "common/times.h"
 
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 static bool has_text(const app_options *o)
@@ -109,32 +109,6 @@ static minfer_status dump_graphs(job *j)
     return dump(j, j->o->dump_graph_json, MINFER_GRAPH_JSON, n);
 }
 
-static minfer_status choose_seed(job *j)
-{
-    j->seed = j->o->seed.value;
-    if (j->o->seed.fixed || getrandom(&j->seed, sizeof j->seed, 0) == sizeof j->seed) return MINFER_OK;
-    return mf_fail(j->err, MINFER_ERR_IO, "no random seed to be had; give --seed");
-}
-
-/* What the user gave, else what the model's file recommends, else the defaults. */
-static minfer_status open_sampler(job *j)
-{
-    const app_options *o = j->o;
-    minfer_sampling p = o->sampling;
-    unsigned given = o->sampling_given;
-    if (o->greedy) {
-        p.temperature = 0;
-        if (!(given & MINFER_SAMPLING_REPEAT_PENALTY)) p.repeat_penalty = 1;
-        given |= MINFER_SAMPLING_TEMPERATURE | MINFER_SAMPLING_REPEAT_PENALTY;
-    }
-    MF_TRY(choose_seed(j));
-    MF_TRY(minfer_sampling_recommended(j->model, given, &p, j->err));
-    p.seed = j->seed;
-    p.logit_bias = o->bias.v;
-    p.n_logit_bias = o->bias.n;
-    return minfer_sampler_create_for(j->model, &p, &j->sampler, j->err);
-}
-
 static minfer_status generate(job *j)
 {
     const app_options *o = j->o;
@@ -151,7 +125,8 @@ static minfer_status generate(job *j)
                                  .user = &out};
     minfer_status st = minfer_generate(j->session, j->sampler, ids, j->n, &g, &result, j->err);
     st = cli_printer_end(&out, st);
-    if (st == MINFER_OK && (o->verbose || app_is_terminal(STDERR_FILENO))) cli_closing_line(&result, j->seed);
+    if (st == MINFER_OK && (o->verbose || app_is_terminal(STDERR_FILENO)))
+        cli_closing_line(&result, "seed %llu", (unsigned long long)j->seed);
     return st;
 }
 
@@ -162,7 +137,7 @@ static minfer_status run_job(job *j)
     MF_TRY(open_engine(j));
     if (dumps(j->o)) return dump_graphs(j);
     MF_TRY(minfer_session_create(j->engine, &j->session, j->err));
-    MF_TRY(open_sampler(j));
+    MF_TRY(cli_sampler_create(j->o, j->model, &j->sampler, &j->seed, j->err));
     return generate(j);
 }
 

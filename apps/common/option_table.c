@@ -8,7 +8,8 @@
 
 #define FIELD(f) offsetof(app_options, f)
 #define BIT(c)   (1u << (c))
-#define ENGINE   (BIT(APP_RUN) | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY))
+#define TALK     (BIT(APP_RUN) | BIT(APP_CHAT))
+#define ENGINE   (TALK | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY))
 #define ALL      (BIT(APP_N_COMMANDS) - 1)
 #define NO_END   INFINITY
 #define INT_END  ((double)INT32_MAX)
@@ -19,9 +20,9 @@ static const char *const colors[] = {"auto", "on", "off", NULL};
 static const char *const formats[] = {"md", "csv", "json", NULL};
 
 /* A float of minfer_sampling. */
-#define SAMPLING(n, k, f, low, high, text)                                             \
-    .name = (n), .kind = (k), .group = APP_GROUP_SAMPLING, .field = FIELD(sampling.f), \
-    .commands = BIT(APP_RUN), .lo = (low), .hi = (high), .value = "X", .help = (text)
+#define SAMPLING(n, k, f, low, high, text)                                                               \
+    .name = (n), .kind = (k), .group = APP_GROUP_SAMPLING, .field = FIELD(sampling.f), .commands = TALK, \
+    .lo = (low), .hi = (high), .value = "X", .help = (text)
 
 const app_option app_option_table[] = {
     {.name = "prompt",
@@ -67,9 +68,23 @@ const app_option app_option_table[] = {
      .kind = APP_TEXT,
      .group = APP_GROUP_INPUT,
      .field = FIELD(system),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "TEXT",
-     .help = "system message in front of the prompt"},
+     .help = "system message in front of what is asked"},
+    {.name = "cnv",
+     .kind = APP_FLAG,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(cnv),
+     .commands = TALK,
+     .help = "a conversation: the same as the command chat"},
+    {.name = "session",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(session),
+     .commands = BIT(APP_CHAT),
+     .value = "FILE",
+     .help = "go on with the conversation in FILE, and keep it there: messages as JSON, keys and values "
+             "beside it in FILE.kv"},
     {.name = "no-template",
      .kind = APP_FLAG,
      .group = APP_GROUP_INPUT,
@@ -166,7 +181,7 @@ const app_option app_option_table[] = {
      .kind = APP_INT,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(n_predict),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .lo = -1,
      .hi = INT_END,
      .value = "N",
@@ -175,7 +190,7 @@ const app_option app_option_table[] = {
      .kind = APP_TEXTS,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(stop),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "TEXT",
      .help = "end before this text; may be given several times"},
     {.name = "ignore-eos",
@@ -251,7 +266,7 @@ const app_option app_option_table[] = {
      .kind = APP_CHOICE,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(color),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .choices = colors,
      .value = "WHEN",
      .help = "dim <think> parts; auto: on a terminal, unless NO_COLOR is set"},
@@ -293,20 +308,20 @@ const app_option app_option_table[] = {
      .kind = APP_BIASES,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(bias),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "ID=B",
      .help = "add B to the logit of token ID (-inf forbids it); may be given several times"},
     {.name = "greedy",
      .kind = APP_FLAG,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(greedy),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .help = "always the most likely token: --temp 0, and --repeat-penalty 1 unless another is given"},
     {.name = "seed",
      .kind = APP_SEED,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(seed),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "N",
      .standard = "random",
      .help = "the same seed gives the same text; -1: a random one"},
@@ -315,7 +330,7 @@ const app_option app_option_table[] = {
      .kind = APP_INT,
      .group = APP_GROUP_ENGINE,
      .field = FIELD(engine.n_ctx),
-     .commands = BIT(APP_RUN) | BIT(APP_LOGITS),
+     .commands = TALK | BIT(APP_LOGITS),
      .lo = 1,
      .hi = 1 << 28,
      .value = "N",
@@ -492,6 +507,7 @@ const size_t app_option_count = sizeof app_option_table / sizeof *app_option_tab
 const app_command_info app_commands[APP_N_COMMANDS] = {
     [APP_RUN] = {"run", "[MODEL] [PROMPT...]", "answer a prompt; without one, read it from stdin", true,
                  true},
+    [APP_CHAT] = {"chat", "[MODEL]", "hold a conversation; /help in it lists its commands", true, false},
     [APP_INFO] = {"info", "[MODEL]", "describe a model file", true, false},
     [APP_LIST] = {"list", "", "list the cached models", false, false},
     [APP_TOKENIZE] = {"tokenize", "[MODEL] [TEXT...]", "show the tokens of a text, or of stdin", true, true},

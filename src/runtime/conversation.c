@@ -337,6 +337,36 @@ minfer_status minfer_conversation_check_json(const char *json, size_t n, minfer_
     return st;
 }
 
+/* ---- keys and values in a file ---- */
+
+minfer_status minfer_conversation_save_cache(const minfer_conversation *c, const char *path,
+                                             minfer_error *err)
+{
+    return minfer_session_save(c->s, path, "{}", 2, err);
+}
+
+minfer_status minfer_conversation_restore_cache(minfer_conversation *c, const char *path, size_t *n_used,
+                                                minfer_error *err)
+{
+    minfer_session *s;
+    int32_t *ids = NULL;
+    size_t n = 0;
+    *n_used = 0;
+    MF_TRY(minfer_session_restore(c->e, path, &s, NULL, NULL, err));
+    minfer_status st = MINFER_OK;
+    if (mf_history_exchanges(&c->h)) st = render(c, c->h.dropped, false, &ids, &n, err);
+    if (st == MINFER_OK) {
+        *n_used = common(s, ids, n);
+        st = *n_used ? minfer_session_rollback(s, *n_used, err)
+                     : mf_fail(err, MINFER_ERR_ARG, "%s: is of another conversation", path);
+    }
+    minfer_session *unused = st == MINFER_OK ? c->s : s;
+    if (st == MINFER_OK) c->s = s;
+    minfer_session_free(unused);
+    minfer_free(ids);
+    return st;
+}
+
 const minfer_session *minfer_conversation_session(const minfer_conversation *c)
 {
     return c->s;
