@@ -28,9 +28,10 @@ typedef struct output {
 static bool take_prompt(void *user, const minfer_turn_prompt *p)
 {
     output *out = user;
-    if (!out->told && p->n_dropped)
-        app_note("the context is full: the oldest %zu exchange%s not seen any more", p->n_dropped,
-                 p->n_dropped == 1 ? " is" : "s are");
+    if (!out->told && p->n_dropped == 1)
+        app_note("the context is full: the oldest exchange is not seen any more");
+    else if (!out->told && p->n_dropped)
+        app_note("the context is full: the oldest %zu exchanges are not seen any more", p->n_dropped);
     if (!out->told && out->verbose)
         app_note("prompt of %zu tokens, %zu of them known", p->n_tokens, p->n_reused);
     out->told = true;

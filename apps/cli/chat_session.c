@@ -32,6 +32,7 @@ minfer_status cli_dialog_read(cli_dialog *c, minfer_error *err)
     char *text;
     size_t n;
     if (!path) return MINFER_OK;
+    c->unsaved = !exists(path) || c->o->system;
     if (exists(path)) {
         MF_TRY(mf_file_read(path, APP_MAX_TEXT, &text, &n, err));
         c->history = (mf_buf){.data = text, .len = n, .cap = n + 1};

@@ -66,6 +66,7 @@ void app_term_start(void)
     hold_descriptor(STDOUT_FILENO, O_RDONLY);
     hold_descriptor(STDERR_FILENO, O_RDONLY);
     sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL);
     sigaction(SIGINT, &end, NULL);
     sigaction(SIGTERM, &end, NULL);
 }

@@ -6,8 +6,8 @@
 #include "common/options.h"
 
 /* Standard descriptors that are closed become ones that fail when used, so that no file takes their place;
- * SIGPIPE becomes an error of write; SIGINT and SIGTERM undo dimming, remove an unfinished file, and end the
- * program with 130 or 143. */
+ * SIGPIPE and SIGXFSZ become errors of write; SIGINT and SIGTERM undo dimming, remove an unfinished file, and
+ * end the program with 130 or 143. */
 void app_term_start(void);
 
 /* The unfinished file a signal removes; NULL: none. path lives until the next call. */
