@@ -206,11 +206,11 @@ class Terminal(Case):
             raise AssertionError(done.stderr.decode())
         return done.stdout.decode()
 
-    def start(self, *args, model="speech.gguf", ready="> ", **env):
+    def start(self, *args, model="speech.gguf", ready="\n>", **env):
         settings = [f"{k}={v}" for k, v in dict(self.env, **env).items()]
         command = ["env", "-u", "LC_ALL", "-u", "LANG", *settings, PROGRAM, "chat", self.folder / model, *args]
         words = " ".join("'%s'" % str(w) for w in command)
-        self.tmux("new-session", "-d", "-x", 100, "-y", 60, f"cd '{self.home}'; {words}; echo status $?; stty -a; sleep 600")
+        self.tmux("new-session", "-d", "-x", 180, "-y", 60, f"cd '{self.home}'; {words}; echo status $?; stty -a; sleep 600")
         self.running = True
         self.wait_for(ready)
 
@@ -284,7 +284,7 @@ class Terminal(Case):
         self.wait_for("saved in t.json")
         self.say("/exit")
         self.left()
-        self.assertEqual([text for role, text in self.messages("t.json") if role == "user"], ["éżeby =wörds", "second", "éżeby =wörds!"])
+        self.assertEqual([text for role, text in self.messages("t.json") if role == "user"], ["éżeby= wörds", "second", "éżeby= wörds!"])
         self.start_again_and_recall()
 
     def start_again_and_recall(self):
@@ -293,7 +293,7 @@ class Terminal(Case):
         time.sleep(0.2)
         self.start()
         self.keys("Up", "Up", "Up")
-        self.wait_for("éżeby =wörds!")
+        self.wait_for("éżeby= wörds!")
         self.keys("C-u", "C-d")
         self.left()
 
