@@ -181,6 +181,21 @@ class Files(Case):
         self.chat('a "b"\\\n\\\nc\x00d\n/save t.json', "--system", "é")
         self.assertEqual(self.messages("t.json"), [("system", "é"), ("user", 'a "b"\n\nc\x00d'), ("assistant", SPEECH)])
 
+    def test_thoughts(self):
+        """A template that opens the thoughts and leaves them out of later turns: they are kept, and not evaluated again."""
+        m = made.scripted(["hm", "</think>", b"O", b"K"])
+        m.set("tokenizer.chat_template", made.STR,
+              "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content.split('</think>')[-1] }}<|im_end|>\n{% endfor %}"
+              "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}")
+        m.write(self.folder / "thinks.gguf")
+        _, err = self.chat("hello\nthere\n/save t.json", "-v", model="thinks.gguf")
+        answer = ("assistant", "<think>\nhm</think>OK")
+        self.assertEqual(self.messages("t.json"), [("user", "hello"), answer, ("user", "there"), answer])
+        turn = lambda role, text: f"<|im_start|>{role}\n{text}<|im_end|>\n"  # noqa: E731
+        seen = turn("user", "hello") + turn("assistant", "OK") + turn("user", "there") + "<|im_start|>assistant\n<think>\n"
+        ids = subprocess.run([PROGRAM, "tokenize", self.folder / "thinks.gguf", seen, "--special", "--ids"], env=self.env, capture_output=True)
+        self.assertIn(f"prompt of {len(json.loads(ids.stdout))} tokens, ", err)
+
     def test_stop_string(self):
         """Its tokens are not part of the conversation."""
         out, _ = self.chat("hello\n/save t.json", "--stop", "🦊")
