@@ -98,8 +98,8 @@ static void load_and_write(const mf_session_view *v, const uint8_t *data, size_t
         mf_kv_seq q = cells_for(v);
         mf_session_state s = {&q, tokens, positions, (const char *)v->host, v->n_host};
         if (mf_session_file_load(v, &r.cache, &q, &err) != MINFER_OK) abort();
-        mf_session_file_tokens(v, tokens, positions);
-        write_again(&r, &s, data, size);
+        if (mf_session_file_tokens(v, &r.cache, "fuzz", tokens, positions, &err) == MINFER_OK)
+            write_again(&r, &s, data, size);
     } else if (!err.message[0]) {
         abort();
     }

@@ -3,8 +3,6 @@
 
 #include "base/bytes.h"
 
-static const size_t CHUNK = (size_t)4 << 20; /* most bytes asked of a device at once */
-
 /* ---- checksum: every step is a bijection of h, so one changed word always changes the result ---- */
 
 static uint64_t mix(uint64_t h, uint64_t word)
@@ -96,40 +94,36 @@ static minfer_status put_header(writer *w, const mf_session_cache *c, int32_t n)
     return put_u32(w, (uint32_t)n);
 }
 
-/* One head's rows of a sequence, run by run, in pieces of at most `most` rows. */
+/* One head's rows of a sequence; buf has room for all of them. */
 static minfer_status put_head(writer *w, const mf_session_cache *c, const mf_kv_seq *q, mf_kv_rows r,
-                              int32_t most, void *buf)
+                              void *buf)
 {
     size_t row = mf_alloc_kv_row_bytes(&c->cache->layers[r.layer]);
-    for (int32_t s = 0; s < q->n_spans; s++)
-        for (int32_t at = 0; at < q->spans[s].len; at += r.n) {
-            r.cell = q->spans[s].cell + at;
-            r.n = q->spans[s].len - at < most ? q->spans[s].len - at : most;
-            MF_TRY(mf_alloc_kv_read(c->cache, &r, buf, w->err));
-            MF_TRY(put(w, buf, (size_t)r.n * row));
-        }
+    for (int32_t s = 0; s < q->n_spans; s++) {
+        r.cell = q->spans[s].cell;
+        r.n = q->spans[s].len;
+        MF_TRY(mf_alloc_kv_read(c->cache, &r, buf, w->err));
+        MF_TRY(put(w, buf, (size_t)r.n * row));
+    }
     return MINFER_OK;
 }
 
 static minfer_status put_layer(writer *w, const mf_session_cache *c, const mf_kv_seq *q, int32_t layer,
-                               int32_t most, void *buf)
+                               void *buf)
 {
     const mf_kv_pair *p = &c->cache->layers[layer];
     MF_TRY(put_u32(w, (uint32_t)c->cache->devices[p->device]->id));
     for (int is_v = 0; is_v < 2; is_v++)
         for (int32_t h = 0; h < p->geometry.n_kv; h++)
-            MF_TRY(put_head(w, c, q, (mf_kv_rows){.layer = layer, .head = h, .is_v = is_v}, most, buf));
+            MF_TRY(put_head(w, c, q, (mf_kv_rows){.layer = layer, .head = h, .is_v = is_v}, buf));
     return MINFER_OK;
 }
 
 static minfer_status put_layers(writer *w, const mf_session_cache *c, const mf_kv_seq *q)
 {
-    size_t row = mf_alloc_kv_row_bytes(&c->cache->layers[0]), most = CHUNK / row + 1;
-    if (most > (size_t)q->n) most = (size_t)q->n;
-    void *buf = mf_malloc(most * row);
+    void *buf = mf_malloc((size_t)q->n * mf_alloc_kv_row_bytes(&c->cache->layers[0]));
     minfer_status st = buf ? MINFER_OK : MF_NOMEM(w->err);
-    for (int32_t l = 0; l < c->cache->n_layer && st == MINFER_OK; l++)
-        st = put_layer(w, c, q, l, (int32_t)most, buf);
+    for (int32_t l = 0; l < c->cache->n_layer && st == MINFER_OK; l++) st = put_layer(w, c, q, l, buf);
     mf_free(buf);
     return st;
 }
@@ -198,13 +192,4 @@ minfer_status mf_session_file_load(const mf_session_view *v, const mf_session_ca
                 MF_TRY(load_head(c, q, (mf_kv_rows){.layer = l, .head = h, .is_v = is_v}, &from, err));
     }
     return MINFER_OK;
-}
-
-void mf_session_file_tokens(const mf_session_view *v, int32_t *tokens, int32_t *positions)
-{
-    if (v->n) memcpy(tokens, v->tokens, (size_t)v->n * sizeof *tokens);
-    for (uint32_t r = 0, at = 0; r < v->n_runs; r++) {
-        uint32_t first = mf_load_u32(v->runs + 8 * (size_t)r), len = mf_load_u32(v->runs + 8 * (size_t)r + 4);
-        for (uint32_t i = 0; i < len; i++) positions[at++] = (int32_t)(first + i);
-    }
 }

@@ -44,11 +44,14 @@ minfer_status mf_session_file_parse(const uint8_t *data, size_t size, const char
 minfer_status mf_session_file_match(const mf_session_view *v, const mf_session_cache *c, const char *name,
                                     minfer_error *err);
 
-/* Of a file that matches: the rows into q's cells, q being v->n long; and its tokens and positions, [v->n].
- */
+/* Tokens and positions, [v->n] each, checked where they then stand, so that a file which somebody changes
+ * while it is read does no harm. */
+minfer_status mf_session_file_tokens(const mf_session_view *v, const mf_session_cache *c, const char *name,
+                                     int32_t *tokens, int32_t *positions, minfer_error *err);
+
+/* Of a file that matches: the rows into q's cells, q being v->n long. */
 minfer_status mf_session_file_load(const mf_session_view *v, const mf_session_cache *c, const mf_kv_seq *q,
                                    minfer_error *err);
-void mf_session_file_tokens(const mf_session_view *v, int32_t *tokens, int32_t *positions);
 
 /* The checksum of a file's bytes, for tools that make such files. */
 uint64_t mf_session_checksum(const void *data, size_t n);

@@ -75,7 +75,7 @@ static minfer_status check_sizes(const reader *r, const mf_session_view *v)
     if (v->n > v->n_ctx)
         return mf_fail(r->err, MINFER_ERR_FORMAT, "%s: %u tokens in a context of %u", r->name, v->n,
                        v->n_ctx);
-    if (v->n_layer == 0 || v->n_ctx > INT32_MAX)
+    if (v->n_layer == 0 || v->n_ctx == 0 || v->n_ctx > INT32_MAX)
         return mf_fail(r->err, MINFER_ERR_FORMAT, "%s: %u layers, a context of %u", r->name, v->n_layer,
                        v->n_ctx);
     if (!mf_mul_ok(v->n, v->row_bytes, &bytes) || bytes > SIZE_MAX / 4)
@@ -175,24 +175,6 @@ static minfer_status match_backends(const mf_session_view *v, const mf_alloc *a,
     return MINFER_OK;
 }
 
-/* Every token and position can be one of this model. */
-static minfer_status match_tokens(const mf_session_view *v, const mf_session_cache *c, const char *name,
-                                  minfer_error *err)
-{
-    for (uint32_t i = 0; i < v->n; i++) {
-        uint32_t id = mf_load_u32(v->tokens + 4 * (size_t)i);
-        if (id >= (uint32_t)c->n_vocab)
-            return mf_fail(err, MINFER_ERR_FORMAT, "%s: token %u at place %u is not in 0..%d", name, id, i,
-                           c->n_vocab - 1);
-    }
-    if (v->n_runs == 0) return MINFER_OK;
-    const uint8_t *last = v->runs + 8 * (size_t)(v->n_runs - 1);
-    uint32_t end = mf_load_u32(last) + mf_load_u32(last + 4);
-    if (end <= (uint32_t)c->n_positions) return MINFER_OK;
-    return mf_fail(err, MINFER_ERR_FORMAT, "%s: position %u is not in 0..%d", name, end - 1,
-                   c->n_positions - 1);
-}
-
 minfer_status mf_session_file_match(const mf_session_view *v, const mf_session_cache *c, const char *name,
                                     minfer_error *err)
 {
@@ -208,6 +190,25 @@ minfer_status mf_session_file_match(const mf_session_view *v, const mf_session_c
         return mf_fail(err, MINFER_ERR_ARG, "%s: saved with cache type %s, here it is %s", name,
                        format_name(v->flags), format_name(here.flags));
     MF_TRY(differs(name, "rows of bytes", v->row_bytes, here.row_bytes, err));
-    MF_TRY(match_backends(v, c->cache, name, err));
-    return match_tokens(v, c, name, err);
+    return match_backends(v, c->cache, name, err);
+}
+
+minfer_status mf_session_file_tokens(const mf_session_view *v, const mf_session_cache *c, const char *name,
+                                     int32_t *tokens, int32_t *positions, minfer_error *err)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < v->n_runs; r++) {
+        uint32_t first = mf_load_u32(v->runs + 8 * (size_t)r), len = mf_load_u32(v->runs + 8 * (size_t)r + 4);
+        for (uint32_t i = 0; i < len && n < v->n; i++) positions[n++] = (int32_t)(first + i);
+    }
+    if (v->n) memcpy(tokens, v->tokens, (size_t)v->n * sizeof *tokens);
+    for (uint32_t i = 0; i < v->n; i++) {
+        if (tokens[i] < 0 || tokens[i] >= c->n_vocab)
+            return mf_fail(err, MINFER_ERR_FORMAT, "%s: token %d at place %u is not in 0..%d", name,
+                           tokens[i], i, c->n_vocab - 1);
+        if (positions[i] < 0 || positions[i] >= c->n_positions)
+            return mf_fail(err, MINFER_ERR_FORMAT, "%s: position %d at place %u is not in 0..%d", name,
+                           positions[i], i, c->n_positions - 1);
+    }
+    return MINFER_OK;
 }

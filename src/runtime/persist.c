@@ -50,21 +50,14 @@ minfer_status minfer_session_save(const minfer_session *s, const char *path, con
     return mf_savefile_close(&f, st, err);
 }
 
-/* A session of e with the rows and tokens of a file that fits. */
-static minfer_status make(minfer_engine *e, const mf_session_view *v, const mf_session_cache *c,
-                          minfer_session **out, minfer_error *err)
+/* Gives the new session s the tokens and rows of a file that fits. */
+static minfer_status fill(minfer_session *s, const mf_session_view *v, const mf_session_cache *c,
+                          const char *path, minfer_error *err)
 {
-    minfer_session *s;
-    MF_TRY(minfer_session_create(e, &s, err));
-    minfer_status st = mf_kv_extend(&e->kv, &s->seq, (int32_t)v->n, err);
+    MF_TRY(mf_session_file_tokens(v, c, path, s->tokens, s->positions, err));
+    minfer_status st = mf_kv_extend(&s->e->kv, &s->seq, (int32_t)v->n, err);
     if (st == MINFER_OK) st = mf_session_file_load(v, c, &s->seq, err);
-    if (st != MINFER_OK) {
-        minfer_session_free(s);
-        return st;
-    }
-    mf_session_file_tokens(v, s->tokens, s->positions);
-    *out = s;
-    return MINFER_OK;
+    return st == MINFER_OK ? st : mf_fail_prefix(err, st, "%s", path);
 }
 
 static minfer_status restore(minfer_engine *e, const mf_filemap *map, const char *path, minfer_session **out,
@@ -72,18 +65,24 @@ static minfer_status restore(minfer_engine *e, const mf_filemap *map, const char
 {
     mf_session_cache c = cache_of(e);
     mf_session_view v;
+    minfer_session *s = NULL;
     MF_TRY(mf_session_file_parse(map->data, map->size, path, &v, err));
     MF_TRY(mf_session_file_match(&v, &c, path, err));
     char *copy = mf_strndup((const char *)v.host, v.n_host);
-    if (!copy) return MF_NOMEM(err);
-    minfer_status st = make(e, &v, &c, out, err);
-    if (st != MINFER_OK) st = mf_fail_prefix(err, st, "%s", path);
-    if (st != MINFER_OK || !host)
+    minfer_status st = copy ? minfer_session_create(e, &s, err) : MF_NOMEM(err);
+    if (st == MINFER_OK) st = fill(s, &v, &c, path, err);
+    if (st != MINFER_OK) {
+        minfer_session_free(s);
         mf_free(copy);
-    else
+        return st;
+    }
+    *out = s;
+    if (n) *n = v.n_host;
+    if (host)
         *host = copy;
-    if (st == MINFER_OK && n) *n = v.n_host;
-    return st;
+    else
+        mf_free(copy);
+    return MINFER_OK;
 }
 
 minfer_status minfer_session_restore(minfer_engine *e, const char *path, minfer_session **out,

@@ -38,7 +38,7 @@ minfer_engine *rig_engine(const minfer_model *m, const rig_options *rig)
         return e;
     }
     mf_engine_devices on = {.n = 2, .wish = wish};
-    test_device_options t = {0};
+    test_device_options t = {.causal_only = rig->causal_only};
     mf_backend_options b = {.n_threads = rig->threads, .cpu_tier = -1};
     assert_ok(test_device_open(&t, &on.devices[0], &err), &err);
     assert_ok(mf_cpu_open(&b, &on.devices[1], &err), &err);

@@ -12,7 +12,8 @@ enum { RIG_MAX_VOCAB = 600 };
 typedef struct rig_options {
     minfer_cache_type cache;
     int32_t n_ctx, n_batch, threads;
-    bool mixed; /* nodes at random on the CPU and the test device */
+    bool mixed;       /* nodes at random on the CPU and the test device */
+    bool causal_only; /* the test device, where it takes part, reads no explicit windows */
 } rig_options;
 
 extern const char *const rig_models[3]; /* tiny ones, one per architecture */

@@ -132,6 +132,53 @@ static void an_empty_session_has_a_file(void **state)
     minfer_model_free(m);
 }
 
+/* What is rolled back leaves no trace: neither in later logits nor in the file. */
+static void rolled_back_tokens_leave_no_trace(void **state)
+{
+    (void)state;
+    minfer_error err = {0};
+    minfer_model *m = rig_model(rig_models[2]);
+    rig_options o = options(MINFER_CACHE_F16, false);
+    minfer_engine *e = rig_engine(m, &o);
+    int32_t tokens[FED];
+    mf_rng r;
+    mf_rng_seed(&r, 11);
+    rig_random_tokens(&r, rig_n_vocab(e), tokens, FED);
+    minfer_session *s = rig_session(e), *t = rig_session(e);
+    for (size_t i = 0; i < FED; i += 5) {
+        rig_feed(s, tokens, 4, NULL, 0); /* drafts that are refused */
+        assert_ok(minfer_session_rollback(s, i, &err), &err);
+        rig_feed(s, tokens + i, 5, NULL, 0);
+        rig_feed(t, tokens + i, 5, NULL, 0);
+    }
+    rig_save(s, rig_path("a.kv"), "");
+    rig_save(t, rig_path("b.kv"), "");
+    assert_same_file(rig_path("a.kv"), rig_path("b.kv"));
+    minfer_session_free(s);
+    minfer_session_free(t);
+    minfer_engine_free(e);
+    minfer_model_free(m);
+}
+
+static void a_lost_cache_is_neither_saved_nor_restored_into(void **state)
+{
+    (void)state;
+    minfer_error err = {0};
+    minfer_model *m = rig_model(rig_models[0]);
+    rig_options o = options(MINFER_CACHE_F16, false);
+    minfer_engine *e = rig_engine(m, &o);
+    minfer_session *s = rig_session(e), *t;
+    rig_save(s, rig_path("a.kv"), "");
+    e->kv.lost = true;
+    assert_fails(minfer_session_save(s, rig_path("a.kv"), NULL, 0, &err), MINFER_ERR_STATE, &err,
+                 "a.kv: the cache was lost");
+    assert_fails(minfer_session_restore(e, rig_path("a.kv"), &t, NULL, NULL, &err), MINFER_ERR_STATE, &err,
+                 "a.kv: the cache was lost");
+    minfer_session_free(s);
+    minfer_engine_free(e);
+    minfer_model_free(m);
+}
+
 /* An engine that differs in one thing refuses the file and says which, with both values. */
 static void refused_by(const minfer_model *m, rig_options o, const char *word)
 {
@@ -286,6 +333,8 @@ int main(void)
         cmocka_unit_test(also_with_another_device),
         cmocka_unit_test(tiers_and_threads_write_the_same_file),
         cmocka_unit_test(an_empty_session_has_a_file),
+        cmocka_unit_test(rolled_back_tokens_leave_no_trace),
+        cmocka_unit_test(a_lost_cache_is_neither_saved_nor_restored_into),
         cmocka_unit_test(what_does_not_fit_is_refused_by_name),
         cmocka_unit_test(a_failing_device_leaves_file_and_engine),
         cmocka_unit_test(memory_that_runs_out_leaves_file_and_engine),

@@ -146,6 +146,7 @@ static void assert_wrong(const wrong *c)
 {
     minfer_error err = {0};
     mf_session_view v;
+    int32_t tokens[FED], positions[FED];
     uint8_t *x = mf_malloc(w.size); /* its own exact block, so that a sanitizer sees a read too far */
     assert_non_null(x);
     memcpy(x, w.bytes, w.size);
@@ -154,6 +155,7 @@ static void assert_wrong(const wrong *c)
     memcpy(x + w.size - 8, &sum, sizeof sum);
     minfer_status st = mf_session_file_parse(x, w.size, "file", &v, &err);
     if (st == MINFER_OK) st = mf_session_file_match(&v, &w.cache, "file", &err);
+    if (st == MINFER_OK) st = mf_session_file_tokens(&v, &w.cache, "file", tokens, positions, &err);
     if (st == MINFER_OK || !strstr(err.message, c->says))
         fail_msg("%u at %zu: expected \"%s\", got: %s", c->value, c->at, c->says,
                  st == MINFER_OK ? "nothing" : err.message);
@@ -190,15 +192,33 @@ static void a_wrong_value_is_named(void **state)
         {r + 4, 0, "run 0: 0 tokens"},
         {r + 4, 2, "runs of 4 tokens, 3 are there"},
         {r + 8, 1, "run 1: 2 tokens from position 1"},
-        {r + 8, 1 << 21, "is not in 0..1048575"},
+        {r + 8, 1 << 21, "position 2097152 at place 1 is not in 0..1048575"},
         {r + 12, UINT32_MAX, "run 1: 4294967295 tokens"},
-        {t, UINT32_MAX, "token 4294967295 at place 0 is not in"},
-        {t + 8, w.cache.n_vocab > 0 ? (uint32_t)w.cache.n_vocab : 0, "at place 2 is not in"},
+        {t, UINT32_MAX, "token -1 at place 0 is not in"},
+        {t + 8, (uint32_t)w.cache.n_vocab, "at place 2 is not in"},
         {t + 12, 9, "cut short"},
         {t + 12, 7, "1 bytes follow the end"},
         {t + 12, UINT32_MAX, "cut short"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_wrong(&cases[i]);
+}
+
+/* As the formula in docs/session-file.md has it, computed elsewhere. */
+static void the_checksum_is_the_documented_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t sum;
+    } cases[] = {{"", 0xcbf29ce484222325u},
+                 {"a", 0xd8932f58fca0422cu},
+                 {"MINFERKV", 0xf0314fb567bb5afdu},
+                 {"every good boy deserves fudge", 0x4f01fa5c1bc9f8eeu}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_true(mf_session_checksum(cases[i].text, strlen(cases[i].text)) == cases[i].sum);
+    uint64_t stored;
+    memcpy(&stored, w.bytes + w.size - 8, 8);
+    assert_true(stored == mf_session_checksum(w.bytes, w.size - 8));
 }
 
 int main(void)
@@ -207,6 +227,7 @@ int main(void)
         cmocka_unit_test(every_changed_byte_is_refused),
         cmocka_unit_test(every_other_length_is_refused),
         cmocka_unit_test(a_wrong_value_is_named),
+        cmocka_unit_test(the_checksum_is_the_documented_one),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);
 }

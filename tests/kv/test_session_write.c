@@ -93,7 +93,7 @@ static int save_quietly(int i, const char *at)
 /* ---- kills ---- */
 
 /* Kills a child that saves session i at its k-th entry to or exit from the system. true: it had finished.
- * -1 in *traced: this machine does not let us look. */
+ * *traced is false when this machine does not let us look. */
 static bool kill_at(int i, int k, bool *traced)
 {
     int status;
@@ -264,6 +264,18 @@ static void places_where_no_file_can_be(void **state)
     which(path());
 }
 
+static void what_a_killed_saver_left_is_written_over(void **state)
+{
+    (void)state;
+    FILE *f = fopen(rig_path("s.kv.tmp"), "wb");
+    assert_non_null(f);
+    for (size_t i = 0; i < 2 * w.size[0]; i++) fputc('x', f);
+    fclose(f);
+    rig_save(w.s[0], path(), host_of(0));
+    assert_int_equal(which(path()), 0);
+    assert_false(tmp_left());
+}
+
 static void only_its_owner_reads_it(void **state)
 {
     (void)state;
@@ -282,6 +294,7 @@ int main(void)
         cmocka_unit_test(a_file_size_limit_leaves_the_old_file),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
         cmocka_unit_test(places_where_no_file_can_be),
+        cmocka_unit_test(what_a_killed_saver_left_is_written_over),
         cmocka_unit_test(only_its_owner_reads_it),
     };
     return cmocka_run_group_tests(tests, open_world, close_world);
