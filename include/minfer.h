@@ -266,8 +266,8 @@ MINFER_API minfer_status minfer_session_restore(minfer_engine *e, const char *pa
 /* ---- sampling
  * ------------------------------------------------------------------------------------------------------ */
 
-/* Order: logit bias, penalties, DRY, (temperature < 1e-6: argmax, first index on ties), top-k, typical,
- * top-p, min-p, XTC, temperature and draw, or mirostat. */
+/* Order: logit bias, penalties, DRY, grammar, (temperature < 1e-6: argmax, first index on ties), top-k,
+ * typical, top-p, min-p, XTC, temperature and draw, or mirostat. */
 typedef struct minfer_sampling {
     float temperature;                         /* 0.8; >= 0 */
     int32_t top_k;                             /* 40; <= 0: off */
@@ -319,9 +319,38 @@ MINFER_API minfer_status minfer_sampler_create_for(const minfer_model *m, const 
                                                    minfer_sampler **out, minfer_error *err);
 MINFER_API void minfer_sampler_free(minfer_sampler *s);
 /* Draws a token from logits[n_vocab]; history holds the tokens so far (for penalties and DRY). NaN or
- * infinite logits are an error. */
+ * infinite logits are an error. A grammar goes on by the token. */
 MINFER_API minfer_status minfer_sampler_sample(minfer_sampler *s, const float *logits, const int32_t *history,
                                                size_t n_history, int32_t *id, minfer_error *err);
+
+/* What an answer may look like: GBNF, or a JSON schema (docs/grammar.md has both). A grammar and the samplers
+ * it is set on belong to one thread at a time. */
+typedef struct minfer_grammar minfer_grammar;
+/* Refusals name line and column, and the rule: what does not parse, rules that are missing, begin with
+ * themselves or can never end. */
+MINFER_API minfer_status minfer_grammar_create(const char *gbnf, size_t n, minfer_grammar **out,
+                                               minfer_error *err);
+/* A JSON schema; {"type":"object"} is any JSON object. Refusals name the JSON pointer of the place: a keyword
+ * that constrains and is not supported (MINFER_ERR_UNSUPPORTED), or a schema that no value satisfies. */
+MINFER_API minfer_status minfer_grammar_create_schema(const char *json, size_t n, minfer_grammar **out,
+                                                      minfer_error *err);
+MINFER_API void minfer_grammar_free(minfer_grammar *g); /* samplers keep what they use */
+/* The grammar that a schema is turned into, as text; its first rule is root. */
+MINFER_API minfer_status minfer_schema_to_gbnf(const char *json, size_t n, char **gbnf, size_t *n_gbnf,
+                                               minfer_error *err);
+
+/* From now on s draws only tokens with which the text stays within g, from g's start; tokens that end a turn
+ * exactly where the text may end. NULL: no grammar. s was made for m's vocabulary. When no token can go on,
+ * sampling is MINFER_ERR_STATE. */
+MINFER_API minfer_status minfer_sampler_set_grammar(minfer_sampler *s, const minfer_model *m,
+                                                    minfer_grammar *g, minfer_error *err);
+/* Tells s about a token that the caller chose. One that the grammar does not allow here is MINFER_ERR_ARG and
+ * changes nothing. */
+MINFER_API minfer_status minfer_sampler_accept(minfer_sampler *s, int32_t id, minfer_error *err);
+/* Makes dst go on as src would: random numbers, mirostat, and the place in the grammar. Both were made from
+ * the same parameters and vocabulary. Cheap, except that dst takes over src's grammar. */
+MINFER_API minfer_status minfer_sampler_copy(minfer_sampler *dst, const minfer_sampler *src,
+                                             minfer_error *err);
 
 /* ---- generation
  * ----------------------------------------------------------------------------------------------------- */
@@ -337,8 +366,9 @@ typedef struct minfer_generate_options {
     const char *const *stop; /* stop strings, matched against the bytes of the whole output; the text is cut
                                 before the earliest */
     size_t n_stop;
-    bool ignore_end; /* do not stop at end-of-turn tokens */
-    bool special;    /* write control tokens as their names */
+    bool
+        ignore_end; /* do not stop at end-of-turn tokens; where a grammar ends, the answer does in any case */
+    bool special;   /* write control tokens as their names */
     /* Told every token (id, or -1) and the text that became certain with it: whole characters only, nothing
      * of a possible stop string. false cancels. */
     bool (*on_text)(void *user, int32_t id, const char *text, size_t n);
@@ -352,8 +382,8 @@ typedef struct minfer_generate_result {
         decode_ns; /* feeding the prompt; from the call to the first token; from then on */
 } minfer_generate_result;
 
-/* Feeds the prompt (at least one token) and generates. A prompt that leaves no room for one token is
- * MINFER_ERR_LIMIT, with nothing fed. */
+/* Feeds the prompt (at least one token) and generates; a grammar of the sampler begins anew. A prompt that
+ * leaves no room for one token is MINFER_ERR_LIMIT, with nothing fed. */
 MINFER_API minfer_status minfer_generate(minfer_session *s, minfer_sampler *sampler, const int32_t *prompt,
                                          size_t n_prompt, const minfer_generate_options *o,
                                          minfer_generate_result *result, minfer_error *err);

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/sampler.h"
+#include "common/grammar.h"
 #include "common/model.h"
 #include "common/term.h"
 #include "common/times.h"
@@ -14,6 +15,7 @@
 static minfer_status check(const app_options *o, minfer_error *err)
 {
     if (o->n_predict == 0) return mf_fail(err, MINFER_ERR_ARG, "--n-predict 0 leaves no room for answers");
+    MF_TRY(app_grammar_check(o, err));
     return app_engine_check(o, err);
 }
 
@@ -202,7 +204,7 @@ static minfer_status begin(cli_dialog *c)
     const char *system = c->o->system;
     uint64_t seed;
     MF_TRY(minfer_conversation_create(c->engine, NULL, &c->talk, c->err));
-    MF_TRY(cli_sampler_create(c->o, c->model, &c->sampler, &seed, c->err));
+    MF_TRY(cli_sampler_create(c->o, c->model, c->grammar, &c->sampler, &seed, c->err));
     if (c->o->verbose) app_note("seed %llu", (unsigned long long)seed);
     MF_TRY(cli_dialog_resume(c));
     if (system) {
@@ -227,6 +229,7 @@ static minfer_status close_talk(cli_dialog *c, minfer_status st)
 static minfer_status run_chat(cli_dialog *c)
 {
     MF_TRY(cli_dialog_read(c, c->err));
+    MF_TRY(app_grammar_load(c->o, &c->grammar, c->err));
     MF_TRY(load(c));
     MF_TRY(begin(c));
     MF_TRY(close_talk(c, talk(c)));
@@ -238,6 +241,7 @@ static void free_chat(cli_dialog *c)
 {
     cli_lines_free(c->lines);
     minfer_sampler_free(c->sampler);
+    minfer_grammar_free(c->grammar);
     minfer_conversation_free(c->talk);
     app_engine_free(c->engine);
     minfer_model_free(c->model);

@@ -11,6 +11,7 @@ typedef struct cli_dialog {
     minfer_engine *engine;
     minfer_conversation *talk;
     minfer_sampler *sampler;
+    minfer_grammar *grammar;
     cli_lines *lines;
     mf_buf message; /* what was typed last */
     mf_buf history; /* of --session, as it was read before the model; freed once it is taken over */

@@ -3,6 +3,7 @@
 
 #include "cli/print.h"
 #include "cli/sampler.h"
+#include "common/grammar.h"
 #include "common/model.h"
 #include "common/output.h"
 #include "common/prompt.h"
@@ -33,6 +34,7 @@ static minfer_status check(const app_options *o, minfer_error *err)
                        o->no_template ? "--no-template" : "--tokens");
     if ((o->prompt && !*o->prompt && !o->words.n) || (o->words.n == 1 && !*o->words.v[0]))
         return mf_fail(err, MINFER_ERR_ARG, "the prompt is empty");
+    MF_TRY(app_grammar_check(o, err));
     return app_engine_check(o, err);
 }
 
@@ -46,6 +48,7 @@ typedef struct job {
     minfer_engine *engine;
     minfer_session *session;
     minfer_sampler *sampler;
+    minfer_grammar *grammar;
     uint64_t seed;
     minfer_error *err;
 } job;
@@ -53,6 +56,7 @@ typedef struct job {
 static void free_job(job *j)
 {
     minfer_sampler_free(j->sampler);
+    minfer_grammar_free(j->grammar);
     minfer_session_free(j->session);
     app_engine_free(j->engine);
     minfer_free(j->ids);
@@ -70,6 +74,7 @@ static minfer_status load(job *j)
 {
     const app_options *o = j->o;
     char *path;
+    MF_TRY(app_grammar_load(o, &j->grammar, j->err));
     MF_TRY(app_model_path(o, &path, j->err)); /* before anything is asked of the terminal */
     minfer_status st = wants_text(o) ? app_prompt_text(o, &j->text, j->err) : MINFER_OK;
     if (st == MINFER_OK) st = app_model_load(path, &j->model, j->err);
@@ -137,7 +142,7 @@ static minfer_status run_job(job *j)
     MF_TRY(open_engine(j));
     if (dumps(j->o)) return dump_graphs(j);
     MF_TRY(minfer_session_create(j->engine, &j->session, j->err));
-    MF_TRY(cli_sampler_create(j->o, j->model, &j->sampler, &j->seed, j->err));
+    MF_TRY(cli_sampler_create(j->o, j->model, j->grammar, &j->sampler, &j->seed, j->err));
     return generate(j);
 }
 

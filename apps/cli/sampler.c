@@ -10,8 +10,8 @@ static minfer_status choose_seed(const app_seed *given, uint64_t *seed, minfer_e
     return mf_fail(err, MINFER_ERR_IO, "no random seed to be had; give --seed");
 }
 
-minfer_status cli_sampler_create(const app_options *o, const minfer_model *m, minfer_sampler **out,
-                                 uint64_t *seed, minfer_error *err)
+minfer_status cli_sampler_create(const app_options *o, const minfer_model *m, minfer_grammar *grammar,
+                                 minfer_sampler **out, uint64_t *seed, minfer_error *err)
 {
     minfer_sampling p = o->sampling;
     unsigned given = o->sampling_given;
@@ -25,5 +25,6 @@ minfer_status cli_sampler_create(const app_options *o, const minfer_model *m, mi
     p.seed = *seed;
     p.logit_bias = o->bias.v;
     p.n_logit_bias = o->bias.n;
-    return minfer_sampler_create_for(m, &p, out, err);
+    MF_TRY(minfer_sampler_create_for(m, &p, out, err));
+    return minfer_sampler_set_grammar(*out, m, grammar, err);
 }

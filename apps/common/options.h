@@ -78,6 +78,7 @@ typedef struct app_options {
     app_seed seed;
     app_biases bias;
     bool greedy;
+    const char *grammar, *json_schema; /* files */
 
     minfer_engine_options engine; /* gpu_budget is left to the next one */
     int32_t gpu_mib;              /* 0: no limit */

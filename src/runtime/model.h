@@ -3,6 +3,7 @@
 #ifndef MF_RUNTIME_MODEL_H
 #define MF_RUNTIME_MODEL_H
 
+#include "grammar/trie.h"
 #include "models/model.h"
 #include "template/template.h"
 #include "tokenizer/tokenizer.h"
@@ -15,6 +16,7 @@ struct minfer_model {
     minfer_error tmpl_error; /* why the file's template does not parse: refused when it is wanted */
     char *special_tokens;    /* JSON object for templates */
     char *arch, *name;
+    _Atomic(mf_trie *) trie; /* what grammars see of the vocabulary; NULL until one asks */
 };
 
 /* Appends the <think> tag that a prompt ends in, with the blanks after it; nothing when it does not. */
