@@ -55,6 +55,10 @@ typedef void minfer_progress_fn(void *user, double share);
 MINFER_API minfer_status minfer_model_open(const char *path, minfer_progress_fn *progress, void *user,
                                            minfer_model **out, minfer_error *err);
 
+/* The same for a model that drafts for another one: its weights are named apart from that one's. */
+MINFER_API minfer_status minfer_model_open_draft(const char *path, minfer_progress_fn *progress, void *user,
+                                                 minfer_model **out, minfer_error *err);
+
 /* Opens only metadata, tokenizer and template, of any architecture, also of files without tensors. Such a
  * model makes no engine. */
 MINFER_API minfer_status minfer_model_open_vocab(const char *path, minfer_model **out, minfer_error *err);
@@ -352,6 +356,33 @@ MINFER_API minfer_status minfer_sampler_accept(minfer_sampler *s, int32_t id, mi
 MINFER_API minfer_status minfer_sampler_copy(minfer_sampler *dst, const minfer_sampler *src,
                                              minfer_error *err);
 
+/* ---- drafts: speculative decoding
+ * ------------------------------------------------------------------------------------------------- */
+
+/* A draft guesses the next tokens, and the model checks all of them in one forward pass. What is generated is
+ * to the byte what it is without one. */
+typedef struct minfer_draft minfer_draft;
+
+enum { MINFER_DRAFT_MAX = 16 };
+typedef struct minfer_draft_options {
+    int32_t n_max; /* most tokens of a draft: 2; 1..MINFER_DRAFT_MAX */
+    bool adaptive; /* as many of them as promise the most tokens per time, by what was measured so far: also
+                      none; else always n_max, where the source has as many */
+} minfer_draft_options;
+MINFER_API void minfer_draft_options_init(minfer_draft_options *o); /* the defaults */
+
+/* Drafts with e, the engine of a smaller model, for generations of target's engines. Refuses models whose
+ * vocabularies differ (more than 128 ids in size, BOS, EOS, or the text of an id that both have), saying
+ * where. e and target must outlive the draft; the draft has a session of its own in e. */
+MINFER_API minfer_status minfer_draft_create_model(minfer_engine *e, const minfer_model *target,
+                                                   const minfer_draft_options *o, minfer_draft **out,
+                                                   minfer_error *err);
+/* Drafts what followed the last tokens when they stood in the text before: prompt, answer, all the session
+ * holds. For any model. */
+MINFER_API minfer_status minfer_draft_create_lookup(const minfer_draft_options *o, minfer_draft **out,
+                                                    minfer_error *err);
+MINFER_API void minfer_draft_free(minfer_draft *d);
+
 /* ---- generation
  * ----------------------------------------------------------------------------------------------------- */
 
@@ -373,6 +404,9 @@ typedef struct minfer_generate_options {
      * of a possible stop string. false cancels. */
     bool (*on_text)(void *user, int32_t id, const char *text, size_t n);
     void *user;
+    /* Not owned; NULL: none. May serve one generation after the other, of any session of its model, and
+     * learns from each. While on_text is called the session may hold drafted tokens, too. */
+    minfer_draft *draft;
 } minfer_generate_options;
 
 typedef struct minfer_generate_result {
@@ -380,6 +414,10 @@ typedef struct minfer_generate_result {
     size_t n_prompt, n_generated; /* tokens; the end-of-turn token counts as generated */
     int64_t prompt_ns, first_ns,
         decode_ns; /* feeding the prompt; from the call to the first token; from then on */
+    /* With a draft: forward passes whose logits were wanted, after the prompt's; tokens drafted in them, and
+     * those that were right. A pass brings one token more than are right: (n_accepted + n_rounds) / n_rounds
+     * tokens per round. */
+    size_t n_rounds, n_drafted, n_accepted;
 } minfer_generate_result;
 
 /* Feeds the prompt (at least one token) and generates; a grammar of the sampler begins anew. A prompt that

@@ -16,6 +16,7 @@ static minfer_status check(const app_options *o, minfer_error *err)
 {
     if (o->n_predict == 0) return mf_fail(err, MINFER_ERR_ARG, "--n-predict 0 leaves no room for answers");
     MF_TRY(app_grammar_check(o, err));
+    MF_TRY(cli_draft_check(o, err));
     return app_engine_check(o, err);
 }
 
@@ -56,8 +57,9 @@ static void tell_end(const cli_dialog *c, const minfer_turn_result *r)
         app_note("stopped before there was an answer; nothing has changed");
     else if (r->generate.finish == MINFER_FINISH_LENGTH && used >= (size_t)info.n_ctx)
         app_note("the answer ends here because the context is full");
-    if (!r->taken_back && (c->o->verbose || app_is_terminal(STDERR_FILENO)))
-        cli_closing_line(&r->generate, "context %zu of %d", used, info.n_ctx);
+    if (r->taken_back || !(c->o->verbose || app_is_terminal(STDERR_FILENO))) return;
+    cli_closing_line(&r->generate, "context %zu of %d", used, info.n_ctx);
+    if (c->draft.draft) cli_draft_line(&r->generate);
 }
 
 minfer_status cli_dialog_answer(cli_dialog *c, const char *text, size_t n)
@@ -71,7 +73,8 @@ minfer_status cli_dialog_answer(cli_dialog *c, const char *text, size_t n)
                                           .stop = c->o->stop.v,
                                           .n_stop = c->o->stop.n,
                                           .on_text = take_text,
-                                          .user = &out},
+                                          .user = &out,
+                                          .draft = c->draft.draft},
                              .on_prompt = take_prompt};
     app_term_resume();
     minfer_status st = text ? minfer_conversation_send(c->talk, c->sampler, text, n, &o, &r, &why)
@@ -196,7 +199,8 @@ static minfer_status load(cli_dialog *c)
     MF_TRY(st);
     minfer_model_get_info(c->model, &info);
     if (!info.has_template) app_note("the model has no chat template; ChatML is used");
-    return app_engine_create(c->o, c->model, 1, 1, &c->engine, c->err);
+    MF_TRY(app_engine_create(c->o, c->model, 1, 1, &c->engine, c->err));
+    return cli_draft_open(&c->draft, c->o, c->model, 1, 1, c->err);
 }
 
 static minfer_status begin(cli_dialog *c)
@@ -240,6 +244,7 @@ static minfer_status run_chat(cli_dialog *c)
 static void free_chat(cli_dialog *c)
 {
     cli_lines_free(c->lines);
+    cli_draft_close(&c->draft);
     minfer_sampler_free(c->sampler);
     minfer_grammar_free(c->grammar);
     minfer_conversation_free(c->talk);

@@ -2,6 +2,7 @@
 #ifndef APP_CLI_CHAT_H
 #define APP_CLI_CHAT_H
 
+#include "cli/draft.h"
 #include "cli/lines.h"
 #include "common/options.h"
 
@@ -12,6 +13,7 @@ typedef struct cli_dialog {
     minfer_conversation *talk;
     minfer_sampler *sampler;
     minfer_grammar *grammar;
+    cli_draft draft;
     cli_lines *lines;
     mf_buf message; /* what was typed last */
     mf_buf history; /* of --session, as it was read before the model; freed once it is taken over */

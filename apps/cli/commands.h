@@ -10,6 +10,6 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_chat, cli_info, cli_list, cli_tokenize, cli_logits, cli_template,
-    cli_bench, cli_perplexity, cli_env;
+    cli_bench, cli_perplexity, cli_specverify, cli_env;
 
 #endif

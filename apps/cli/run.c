@@ -1,6 +1,7 @@
 /* `minfer run`: one answer to one prompt. */
 #include "cli/commands.h"
 
+#include "cli/draft.h"
 #include "cli/print.h"
 #include "cli/sampler.h"
 #include "common/grammar.h"
@@ -35,6 +36,7 @@ static minfer_status check(const app_options *o, minfer_error *err)
     if ((o->prompt && !*o->prompt && !o->words.n) || (o->words.n == 1 && !*o->words.v[0]))
         return mf_fail(err, MINFER_ERR_ARG, "the prompt is empty");
     MF_TRY(app_grammar_check(o, err));
+    MF_TRY(cli_draft_check(o, err));
     return app_engine_check(o, err);
 }
 
@@ -49,12 +51,14 @@ typedef struct job {
     minfer_session *session;
     minfer_sampler *sampler;
     minfer_grammar *grammar;
+    cli_draft draft;
     uint64_t seed;
     minfer_error *err;
 } job;
 
 static void free_job(job *j)
 {
+    cli_draft_close(&j->draft);
     minfer_sampler_free(j->sampler);
     minfer_grammar_free(j->grammar);
     minfer_session_free(j->session);
@@ -83,10 +87,10 @@ static minfer_status load(job *j)
     return app_prompt_ids(o, j->model, &j->text, &j->ids, &j->n, j->err);
 }
 
-static minfer_status open_engine(job *j)
+/* With prompt and answer, as far as that is known. */
+static size_t whole(const job *j)
 {
-    size_t more = j->o->n_predict < 0 ? INT32_MAX : j->o->n_predict ? (size_t)j->o->n_predict : 1;
-    return app_engine_create(j->o, j->model, j->n + 1, j->n + more, &j->engine, j->err);
+    return j->n + (j->o->n_predict < 0 ? INT32_MAX : j->o->n_predict ? (size_t)j->o->n_predict : 1);
 }
 
 static minfer_status dump(job *j, const char *path, minfer_graph_format format, int32_t n_tokens)
@@ -127,11 +131,13 @@ static minfer_status generate(job *j)
                                  .n_stop = o->stop.n,
                                  .ignore_end = o->ignore_eos,
                                  .on_text = cli_printer_take,
-                                 .user = &out};
+                                 .user = &out,
+                                 .draft = j->draft.draft};
     minfer_status st = minfer_generate(j->session, j->sampler, ids, j->n, &g, &result, j->err);
     st = cli_printer_end(&out, st);
-    if (st == MINFER_OK && (o->verbose || app_is_terminal(STDERR_FILENO)))
-        cli_closing_line(&result, "seed %llu", (unsigned long long)j->seed);
+    if (st != MINFER_OK || !(o->verbose || app_is_terminal(STDERR_FILENO))) return st;
+    cli_closing_line(&result, "seed %llu", (unsigned long long)j->seed);
+    if (j->draft.draft) cli_draft_line(&result);
     return st;
 }
 
@@ -139,8 +145,9 @@ static minfer_status run_job(job *j)
 {
     MF_TRY(load(j));
     if (j->o->tokens.n) j->n = j->o->tokens.n;
-    MF_TRY(open_engine(j));
+    MF_TRY(app_engine_create(j->o, j->model, j->n + 1, whole(j), &j->engine, j->err));
     if (dumps(j->o)) return dump_graphs(j);
+    MF_TRY(cli_draft_open(&j->draft, j->o, j->model, j->n + 1, whole(j), j->err));
     MF_TRY(minfer_session_create(j->engine, &j->session, j->err));
     MF_TRY(cli_sampler_create(j->o, j->model, j->grammar, &j->sampler, &j->seed, j->err));
     return generate(j);

@@ -9,7 +9,7 @@
 #define FIELD(f) offsetof(app_options, f)
 #define BIT(c)   (1u << (c))
 #define TALK     (BIT(APP_RUN) | BIT(APP_CHAT))
-#define ENGINE   (TALK | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY))
+#define ENGINE   (TALK | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY) | BIT(APP_SPECVERIFY))
 #define ALL      (BIT(APP_N_COMMANDS) - 1)
 #define NO_END   INFINITY
 #define INT_END  ((double)INT32_MAX)
@@ -107,6 +107,17 @@ const app_option app_option_table[] = {
      .value = "LIST",
      .standard = "512",
      .help = "tokens of the prompts whose prefill is timed, separated by commas; 0: none"},
+    {.name = "n-tokens",
+     .letter = 'n',
+     .kind = APP_INTS,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(pass_tokens),
+     .commands = BIT(APP_SPECVERIFY),
+     .lo = 1,
+     .hi = 4096,
+     .value = "LIST",
+     .standard = "1,3,5",
+     .help = "tokens of the forward passes that are timed, separated by commas"},
     {.name = "n-gen",
      .letter = 'n',
      .kind = APP_INTS,
@@ -122,7 +133,7 @@ const app_option app_option_table[] = {
      .kind = APP_INTS,
      .group = APP_GROUP_INPUT,
      .field = FIELD(bench_depth),
-     .commands = BIT(APP_BENCH),
+     .commands = BIT(APP_BENCH) | BIT(APP_SPECVERIFY),
      .hi = 1 << 24,
      .value = "LIST",
      .standard = "0",
@@ -143,7 +154,7 @@ const app_option app_option_table[] = {
      .kind = APP_INT,
      .group = APP_GROUP_INPUT,
      .field = FIELD(repetitions),
-     .commands = BIT(APP_BENCH),
+     .commands = BIT(APP_BENCH) | BIT(APP_SPECVERIFY),
      .lo = 1,
      .hi = 100000,
      .value = "N",
@@ -218,7 +229,7 @@ const app_option app_option_table[] = {
      .kind = APP_CHOICE,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(format),
-     .commands = BIT(APP_BENCH) | BIT(APP_PERPLEXITY),
+     .commands = BIT(APP_BENCH) | BIT(APP_PERPLEXITY) | BIT(APP_SPECVERIFY),
      .choices = formats,
      .value = "FORMAT",
      .help = "how to print the results"},
@@ -427,6 +438,38 @@ const app_option app_option_table[] = {
      .field = FIELD(engine.no_flash_attn),
      .commands = ENGINE,
      .help = "attention in separate steps"},
+    {.name = "spec-draft",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_ENGINE,
+     .field = FIELD(spec_draft),
+     .commands = TALK,
+     .value = "MODEL",
+     .help =
+         "a smaller model with the same vocabulary drafts tokens, which MODEL checks several at a time; the "
+         "answer stays the same"},
+    {.name = "lookup",
+     .kind = APP_FLAG,
+     .group = APP_GROUP_ENGINE,
+     .field = FIELD(lookup),
+     .commands = TALK,
+     .help = "draft what followed the same tokens earlier in prompt and answer; the answer stays the same"},
+    {.name = "spec-draft-n",
+     .kind = APP_INT,
+     .group = APP_GROUP_ENGINE,
+     .field = FIELD(spec_draft_n),
+     .commands = TALK,
+     .lo = 1,
+     .hi = MINFER_DRAFT_MAX,
+     .value = "N",
+     .standard = "2; adaptive, up to 8 with --lookup",
+     .help = "tokens of a draft; with --spec-draft-adaptive the most of them"},
+    {.name = "spec-draft-adaptive",
+     .kind = APP_FLAG,
+     .group = APP_GROUP_ENGINE,
+     .field = FIELD(spec_draft_adaptive),
+     .commands = TALK,
+     .help =
+         "as many tokens as pay, by what drafts brought and cost so far: up to N (8 unless given), or none"},
 
     {.name = "verbose",
      .letter = 'v',
@@ -533,6 +576,9 @@ const app_command_info app_commands[APP_N_COMMANDS] = {
                    true, false},
     [APP_PERPLEXITY] = {"perplexity", "[MODEL] FILE",
                         "measure how well a text is predicted; compare with stored logits", true, true},
+    [APP_SPECVERIFY] = {"specverify", "[MODEL]",
+                        "measure what a forward pass over several tokens costs, and what drafts can gain",
+                        true, false},
     [APP_ENV] = {"env", "", "show the environment variables and their values", false, false},
 };
 
@@ -554,4 +600,5 @@ void app_options_free(app_options *o)
     mf_free(o->bench_gen.v);
     mf_free(o->bench_depth.v);
     mf_free(o->bench_batch.v);
+    mf_free(o->pass_tokens.v);
 }

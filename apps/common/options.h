@@ -18,6 +18,7 @@ typedef enum app_command {
     APP_TEMPLATE,
     APP_BENCH,
     APP_PERPLEXITY,
+    APP_SPECVERIFY,
     APP_ENV,
     APP_N_COMMANDS
 } app_command;
@@ -82,6 +83,11 @@ typedef struct app_options {
 
     minfer_engine_options engine; /* gpu_budget is left to the next one */
     int32_t gpu_mib;              /* 0: no limit */
+
+    const char *spec_draft; /* the model that drafts */
+    int32_t spec_draft_n;   /* 0: not given */
+    bool spec_draft_adaptive, lookup;
+
     bool graph_trace;
     const char *model_dir;
 
@@ -89,6 +95,7 @@ typedef struct app_options {
     int32_t repetitions;
     int32_t stride, windows; /* 0: not given */
     const char *save_logits, *kl;
+    app_ints pass_tokens;
     app_table_format format;
 
     struct {
