@@ -232,7 +232,7 @@ class Terminal(Case):
     def screen(self, colours=False):
         return self.tmux("capture-pane", "-p", *(["-e"] if colours else []))
 
-    def wait_for(self, words, times=1, seconds=60):
+    def wait_for(self, words, times=1, seconds=150):
         end = time.monotonic() + seconds
         while self.screen().count(words) < times:
             if time.monotonic() > end:
@@ -253,7 +253,8 @@ class Terminal(Case):
         self.keys("Enter")
 
     def left(self, status=0):
-        self.wait_for(f"status {status}")
+        self.wait_for("extproc")  # the end of what stty says
+        self.assertIn(f"status {status}\n", self.screen())
         self.assertRegex(self.screen(), r"[ ;]icanon\b")  # the terminal is as it was
         self.assertRegex(self.screen(), r"[ ;]echo\b")
         self.assertRegex(self.screen(), r"intr = \^C")
