@@ -116,7 +116,7 @@ static bool set_up(cli_editor *ed)
            history(ed->history, &ev, H_SETSIZE, CLI_LINE_HISTORY) >= 0 &&
            history(ed->history, &ev, H_SETUNIQUE, 1) >= 0 && el_set(el, EL_HIST, history, ed->history) == 0 &&
            el_set(el, EL_GETCFN, read_char) == 0 &&
-           el_set(el, EL_ADDFN, "break-line", "Leave the line", break_line) == 0 &&
+           el_wset(el, EL_ADDFN, L"break-line", L"Leave the line", break_line) == 0 &&
            el_set(el, EL_BIND, "^C", "break-line", NULL) == 0 &&
            el_set(el, EL_BIND, "^R", "em-inc-search-prev", NULL) == 0 &&
            el_set(el, EL_SETTY, "-d", "intr=", NULL) == 0;

@@ -260,7 +260,7 @@ static void test_no_memory(void **state)
     w.o.generate.max_tokens = 3;
     minfer_status st = MINFER_ERR_NOMEM;
     for (long at = 1; st != MINFER_OK; at++) {
-        w.text = (mf_buf){0}; /* not the test's own allocations */
+        mf_buf_free(&w.text); /* not the test's own allocations */
         w.o.generate.on_text = NULL;
         mf_mem_fail_at(at);
         st = minfer_conversation_send(w.c, w.sampler, words[2], strlen(words[2]), &w.o, &w.r, &err);
