@@ -130,6 +130,8 @@ MINFER_API minfer_status minfer_chat_render(const minfer_model *m, const minfer_
  * a control token of which that is true outside the assistant's messages is MINFER_ERR_UNSUPPORTED. */
 MINFER_API minfer_status minfer_chat_tokenize(const minfer_model *m, const minfer_chat *chat, int32_t **ids,
                                               size_t *n_ids, minfer_error *err);
+/* Do these tokens of a prompt end in an opened <think> part, so that the answer begins in it? */
+MINFER_API bool minfer_prompt_opens_thinking(const minfer_model *m, const int32_t *ids, size_t n);
 /* Renders with a template given as text; special_tokens NULL: none. */
 MINFER_API minfer_status minfer_template_render(const char *source, size_t source_n, const minfer_chat *chat,
                                                 char **text, size_t *n, minfer_error *err);
@@ -155,7 +157,7 @@ typedef struct minfer_engine_options {
     const char *backends; /* names separated by commas; NULL = all usable here */
     int32_t gpu_layers;   /* -1 = all */
     uint64_t gpu_budget;  /* bytes; 0 = no limit */
-    const char *cpu_tier; /* "scalar", "avx2", "avx512": the highest to use; NULL = the best */
+    const char *cpu_tier; /* "scalar", "avx2", "avx512", "neon": the highest to use; NULL = the best */
     bool no_flash_attn, no_fuse_qkv, no_fuse_ffn, no_fuse;
     /* When set, told one line per graph built: splits and node counts. */
     void (*trace)(void *user, const char *text);
@@ -268,8 +270,8 @@ MINFER_API minfer_status minfer_session_restore(minfer_engine *e, const char *pa
 /* ---- sampling
  * ------------------------------------------------------------------------------------------------------ */
 
-/* Order: logit bias, penalties, DRY, (temperature < 1e-6: argmax, first index on ties), top-k, typical,
- * top-p, min-p, XTC, temperature and draw, or mirostat. */
+/* Order: logit bias, penalties, DRY, grammar, (temperature < 1e-6: argmax, first index on ties), top-k,
+ * typical, top-p, min-p, XTC, temperature and draw, or mirostat. */
 typedef struct minfer_sampling {
     float temperature;                         /* 0.8; >= 0 */
     int32_t top_k;                             /* 40; <= 0: off */
@@ -321,9 +323,38 @@ MINFER_API minfer_status minfer_sampler_create_for(const minfer_model *m, const 
                                                    minfer_sampler **out, minfer_error *err);
 MINFER_API void minfer_sampler_free(minfer_sampler *s);
 /* Draws a token from logits[n_vocab]; history holds the tokens so far (for penalties and DRY). NaN or
- * infinite logits are an error. */
+ * infinite logits are an error. A grammar goes on by the token. */
 MINFER_API minfer_status minfer_sampler_sample(minfer_sampler *s, const float *logits, const int32_t *history,
                                                size_t n_history, int32_t *id, minfer_error *err);
+
+/* What an answer may look like: GBNF, or a JSON schema (docs/grammar.md has both). A grammar and the samplers
+ * it is set on belong to one thread at a time. */
+typedef struct minfer_grammar minfer_grammar;
+/* Refusals name line and column, and the rule: what does not parse, rules that are missing, begin with
+ * themselves or can never end. */
+MINFER_API minfer_status minfer_grammar_create(const char *gbnf, size_t n, minfer_grammar **out,
+                                               minfer_error *err);
+/* A JSON schema; {"type":"object"} is any JSON object. Refusals name the JSON pointer of the place: a keyword
+ * that constrains and is not supported (MINFER_ERR_UNSUPPORTED), or a schema that no value satisfies. */
+MINFER_API minfer_status minfer_grammar_create_schema(const char *json, size_t n, minfer_grammar **out,
+                                                      minfer_error *err);
+MINFER_API void minfer_grammar_free(minfer_grammar *g); /* samplers keep what they use */
+/* The grammar that a schema is turned into, as text; its first rule is root. */
+MINFER_API minfer_status minfer_schema_to_gbnf(const char *json, size_t n, char **gbnf, size_t *n_gbnf,
+                                               minfer_error *err);
+
+/* From now on s draws only tokens with which the text stays within g, from g's start; tokens that end a turn
+ * exactly where the text may end. NULL: no grammar. s was made for m's vocabulary. When no token can go on,
+ * sampling is MINFER_ERR_STATE. */
+MINFER_API minfer_status minfer_sampler_set_grammar(minfer_sampler *s, const minfer_model *m,
+                                                    minfer_grammar *g, minfer_error *err);
+/* Tells s about a token that the caller chose. One that the grammar does not allow here is MINFER_ERR_ARG and
+ * changes nothing. */
+MINFER_API minfer_status minfer_sampler_accept(minfer_sampler *s, int32_t id, minfer_error *err);
+/* Makes dst go on as src would: random numbers, mirostat, and the place in the grammar. Both were made from
+ * the same parameters and vocabulary. Cheap, except that dst takes over src's grammar. */
+MINFER_API minfer_status minfer_sampler_copy(minfer_sampler *dst, const minfer_sampler *src,
+                                             minfer_error *err);
 
 /* ---- drafts: speculative decoding
  * ------------------------------------------------------------------------------------------------- */
@@ -366,8 +397,9 @@ typedef struct minfer_generate_options {
     const char *const *stop; /* stop strings, matched against the bytes of the whole output; the text is cut
                                 before the earliest */
     size_t n_stop;
-    bool ignore_end; /* do not stop at end-of-turn tokens */
-    bool special;    /* write control tokens as their names */
+    bool
+        ignore_end; /* do not stop at end-of-turn tokens; where a grammar ends, the answer does in any case */
+    bool special;   /* write control tokens as their names */
     /* Told every token (id, or -1) and the text that became certain with it: whole characters only, nothing
      * of a possible stop string. false cancels. */
     bool (*on_text)(void *user, int32_t id, const char *text, size_t n);
@@ -388,11 +420,93 @@ typedef struct minfer_generate_result {
     size_t n_rounds, n_drafted, n_accepted;
 } minfer_generate_result;
 
-/* Feeds the prompt (at least one token) and generates. A prompt that leaves no room for one token is
- * MINFER_ERR_LIMIT, with nothing fed. */
+/* Feeds the prompt (at least one token) and generates; a grammar of the sampler begins anew. A prompt that
+ * leaves no room for one token is MINFER_ERR_LIMIT, with nothing fed. */
 MINFER_API minfer_status minfer_generate(minfer_session *s, minfer_sampler *sampler, const int32_t *prompt,
                                          size_t n_prompt, const minfer_generate_options *o,
                                          minfer_generate_result *result, minfer_error *err);
+
+/* ---- conversations
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* Messages and the session that has seen them. A turn renders what there is to see with the chat template and
+ * evaluates what the session does not hold already; whatever is edited, dropped or left out by the template,
+ * the answer is the one that evaluating everything anew would give, to the bit. An exchange is a message of
+ * the user and what follows it. */
+typedef struct minfer_conversation minfer_conversation;
+
+/* On e, which must outlive it; its session may use all of e's context. kwargs (may be NULL): a JSON object of
+ * further template variables. A chat template that does not parse is refused. */
+MINFER_API minfer_status minfer_conversation_create(minfer_engine *e, const char *kwargs,
+                                                    minfer_conversation **out, minfer_error *err);
+MINFER_API void minfer_conversation_free(minfer_conversation *c);
+
+typedef struct minfer_turn_prompt {
+    size_t n_tokens;  /* of the prompt, the whole of what the model sees */
+    size_t n_reused;  /* of these, the first, which the session held already */
+    size_t n_fed;     /* evaluated so far; n_reused + n_fed = n_tokens - 1 when the answer begins */
+    size_t n_dropped; /* exchanges that are left out from this turn on, because the context is full */
+    bool thinking;    /* the prompt ends in an opened <think> part, where the answer begins */
+} minfer_turn_prompt;
+
+typedef struct minfer_turn_options {
+    minfer_generate_options generate;
+    /* Told before the prompt is evaluated and after each part of it, with generate.user. false cancels. May
+     * be NULL. */
+    bool (*on_prompt)(void *user, const minfer_turn_prompt *p);
+} minfer_turn_options;
+
+typedef struct minfer_turn_result {
+    minfer_generate_result generate; /* n_prompt: tokens evaluated, without those reused */
+    minfer_turn_prompt prompt;
+    bool taken_back; /* cancelled before any text came: the conversation is as before the call */
+} minfer_turn_result;
+
+/* One turn: text (n bytes of UTF-8) becomes a message of the user, and the answer one of the assistant, also
+ * when it was cancelled or cut. Where prompt and answer need more than the context has, the oldest exchanges
+ * are dropped: they stay in the messages, and the model does not see them any more. A text that is too long
+ * on its own is MINFER_ERR_LIMIT. After an error the conversation is as before the call. */
+MINFER_API minfer_status minfer_conversation_send(minfer_conversation *c, minfer_sampler *sampler,
+                                                  const char *text, size_t n, const minfer_turn_options *o,
+                                                  minfer_turn_result *result, minfer_error *err);
+/* Answers the last message of the user once more, or for the first time where messages were read that end
+ * with it. The old answer stays when no new one comes. */
+MINFER_API minfer_status minfer_conversation_regenerate(minfer_conversation *c, minfer_sampler *sampler,
+                                                        const minfer_turn_options *o,
+                                                        minfer_turn_result *result, minfer_error *err);
+
+/* Forgets the last exchange; all exchanges, but not the system message. */
+MINFER_API minfer_status minfer_conversation_undo(minfer_conversation *c, minfer_error *err);
+MINFER_API void minfer_conversation_clear(minfer_conversation *c);
+/* The system message, n bytes of UTF-8; NULL: none. Getting: *text is for minfer_free, NULL when there is
+ * none. */
+MINFER_API minfer_status minfer_conversation_set_system(minfer_conversation *c, const char *text, size_t n,
+                                                        minfer_error *err);
+MINFER_API minfer_status minfer_conversation_get_system(const minfer_conversation *c, char **text, size_t *n,
+                                                        minfer_error *err);
+MINFER_API size_t minfer_conversation_exchanges(const minfer_conversation *c);
+
+/* The whole history as JSON: {format: "minfer-conversation", version: 1, dropped, messages}. Reading also
+ * takes an array of messages; it replaces the history, and refuses by place what is no conversation. *json is
+ * for minfer_free. */
+MINFER_API minfer_status minfer_conversation_get_json(const minfer_conversation *c, char **json, size_t *n,
+                                                      minfer_error *err);
+MINFER_API minfer_status minfer_conversation_set_json(minfer_conversation *c, const char *json, size_t n,
+                                                      minfer_error *err);
+/* The same check without a conversation. */
+MINFER_API minfer_status minfer_conversation_check_json(const char *json, size_t n, minfer_error *err);
+
+/* The session's keys and values in a file (minfer_session_save). Restoring takes of them what agrees with the
+ * rendered history, *n_used tokens, in place of what the session holds; a file that is damaged, of another
+ * model or another conversation is refused and changes nothing. */
+MINFER_API minfer_status minfer_conversation_save_cache(const minfer_conversation *c, const char *path,
+                                                        minfer_error *err);
+MINFER_API minfer_status minfer_conversation_restore_cache(minfer_conversation *c, const char *path,
+                                                           size_t *n_used, minfer_error *err);
+
+/* The session behind it: for its length and tokens. Between turns it holds a prefix of the rendered history:
+ * the end of a turn is in it, tokens of a matched stop string are not. */
+MINFER_API const minfer_session *minfer_conversation_session(const minfer_conversation *c);
 
 /* ---- the model cache
  * ------------------------------------------------------------------------------------------------- */

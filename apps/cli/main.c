@@ -8,6 +8,7 @@
 
 static const cli_command *const commands[APP_N_COMMANDS] = {
     [APP_RUN] = &cli_run,
+    [APP_CHAT] = &cli_chat,
     [APP_INFO] = &cli_info,
     [APP_LIST] = &cli_list,
     [APP_TOKENIZE] = &cli_tokenize,

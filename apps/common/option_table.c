@@ -8,7 +8,8 @@
 
 #define FIELD(f) offsetof(app_options, f)
 #define BIT(c)   (1u << (c))
-#define ENGINE   (BIT(APP_RUN) | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY) | BIT(APP_SPECVERIFY))
+#define TALK     (BIT(APP_RUN) | BIT(APP_CHAT))
+#define ENGINE   (TALK | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY) | BIT(APP_SPECVERIFY))
 #define ALL      (BIT(APP_N_COMMANDS) - 1)
 #define NO_END   INFINITY
 #define INT_END  ((double)INT32_MAX)
@@ -19,9 +20,9 @@ static const char *const colors[] = {"auto", "on", "off", NULL};
 static const char *const formats[] = {"md", "csv", "json", NULL};
 
 /* A float of minfer_sampling. */
-#define SAMPLING(n, k, f, low, high, text)                                             \
-    .name = (n), .kind = (k), .group = APP_GROUP_SAMPLING, .field = FIELD(sampling.f), \
-    .commands = BIT(APP_RUN), .lo = (low), .hi = (high), .value = "X", .help = (text)
+#define SAMPLING(n, k, f, low, high, text)                                                               \
+    .name = (n), .kind = (k), .group = APP_GROUP_SAMPLING, .field = FIELD(sampling.f), .commands = TALK, \
+    .lo = (low), .hi = (high), .value = "X", .help = (text)
 
 const app_option app_option_table[] = {
     {.name = "prompt",
@@ -67,9 +68,23 @@ const app_option app_option_table[] = {
      .kind = APP_TEXT,
      .group = APP_GROUP_INPUT,
      .field = FIELD(system),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "TEXT",
-     .help = "system message in front of the prompt"},
+     .help = "system message in front of what is asked"},
+    {.name = "cnv",
+     .kind = APP_FLAG,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(cnv),
+     .commands = TALK,
+     .help = "a conversation: the same as the command chat"},
+    {.name = "session",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(session),
+     .commands = BIT(APP_CHAT),
+     .value = "FILE",
+     .help = "go on with the conversation in FILE, and keep it there: messages as JSON, keys and values "
+             "beside it in FILE.kv"},
     {.name = "no-template",
      .kind = APP_FLAG,
      .group = APP_GROUP_INPUT,
@@ -177,7 +192,7 @@ const app_option app_option_table[] = {
      .kind = APP_INT,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(n_predict),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .lo = -1,
      .hi = INT_END,
      .value = "N",
@@ -186,7 +201,7 @@ const app_option app_option_table[] = {
      .kind = APP_TEXTS,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(stop),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "TEXT",
      .help = "end before this text; may be given several times"},
     {.name = "ignore-eos",
@@ -262,7 +277,7 @@ const app_option app_option_table[] = {
      .kind = APP_CHOICE,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(color),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .choices = colors,
      .value = "WHEN",
      .help = "dim <think> parts; auto: on a terminal, unless NO_COLOR is set"},
@@ -304,20 +319,34 @@ const app_option app_option_table[] = {
      .kind = APP_BIASES,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(bias),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "ID=B",
      .help = "add B to the logit of token ID (-inf forbids it); may be given several times"},
     {.name = "greedy",
      .kind = APP_FLAG,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(greedy),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .help = "always the most likely token: --temp 0, and --repeat-penalty 1 unless another is given"},
+    {.name = "grammar",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_SAMPLING,
+     .field = FIELD(grammar),
+     .commands = TALK,
+     .value = "FILE",
+     .help = "only answers that the GBNF grammar in FILE allows (-: of stdin)"},
+    {.name = "json-schema",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_SAMPLING,
+     .field = FIELD(json_schema),
+     .commands = TALK,
+     .value = "FILE",
+     .help = "only JSON that the schema in FILE allows (-: of stdin)"},
     {.name = "seed",
      .kind = APP_SEED,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(seed),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "N",
      .standard = "random",
      .help = "the same seed gives the same text; -1: a random one"},
@@ -326,7 +355,7 @@ const app_option app_option_table[] = {
      .kind = APP_INT,
      .group = APP_GROUP_ENGINE,
      .field = FIELD(engine.n_ctx),
-     .commands = BIT(APP_RUN) | BIT(APP_LOGITS),
+     .commands = TALK | BIT(APP_LOGITS),
      .lo = 1,
      .hi = 1 << 28,
      .value = "N",
@@ -413,7 +442,7 @@ const app_option app_option_table[] = {
      .kind = APP_TEXT,
      .group = APP_GROUP_ENGINE,
      .field = FIELD(spec_draft),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "MODEL",
      .help =
          "a smaller model with the same vocabulary drafts tokens, which MODEL checks several at a time; the "
@@ -422,13 +451,13 @@ const app_option app_option_table[] = {
      .kind = APP_FLAG,
      .group = APP_GROUP_ENGINE,
      .field = FIELD(lookup),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .help = "draft what followed the same tokens earlier in prompt and answer; the answer stays the same"},
     {.name = "spec-draft-n",
      .kind = APP_INT,
      .group = APP_GROUP_ENGINE,
      .field = FIELD(spec_draft_n),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .lo = 1,
      .hi = MINFER_DRAFT_MAX,
      .value = "N",
@@ -438,7 +467,7 @@ const app_option app_option_table[] = {
      .kind = APP_FLAG,
      .group = APP_GROUP_ENGINE,
      .field = FIELD(spec_draft_adaptive),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .help =
          "as many tokens as pay, by what drafts brought and cost so far: up to N (8 unless given), or none"},
 
@@ -535,6 +564,7 @@ const size_t app_option_count = sizeof app_option_table / sizeof *app_option_tab
 const app_command_info app_commands[APP_N_COMMANDS] = {
     [APP_RUN] = {"run", "[MODEL] [PROMPT...]", "answer a prompt; without one, read it from stdin", true,
                  true},
+    [APP_CHAT] = {"chat", "[MODEL]", "hold a conversation; /help in it lists its commands", true, false},
     [APP_INFO] = {"info", "[MODEL]", "describe a model file", true, false},
     [APP_LIST] = {"list", "", "list the cached models", false, false},
     [APP_TOKENIZE] = {"tokenize", "[MODEL] [TEXT...]", "show the tokens of a text, or of stdin", true, true},

@@ -10,6 +10,7 @@ enum { APP_EXIT_OK = 0, APP_EXIT_FAILED = 1, APP_EXIT_USAGE = 2, APP_EXIT_INTERR
 
 typedef enum app_command {
     APP_RUN,
+    APP_CHAT,
     APP_INFO,
     APP_LIST,
     APP_TOKENIZE,
@@ -69,6 +70,8 @@ typedef struct app_options {
     bool ignore_eos, ids, json, tensors, last, verbose;
     const char *output;
     const char *dump_graph, *dump_graph_json;
+    const char *session;
+    bool cnv; /* `run --cnv` is chat */
     app_color color;
 
     minfer_sampling sampling; /* seed and logit_bias are left to the next three */
@@ -76,6 +79,7 @@ typedef struct app_options {
     app_seed seed;
     app_biases bias;
     bool greedy;
+    const char *grammar, *json_schema; /* files */
 
     minfer_engine_options engine; /* gpu_budget is left to the next one */
     int32_t gpu_mib;              /* 0: no limit */

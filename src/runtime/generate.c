@@ -3,6 +3,7 @@
 #include "runtime/speculate.h"
 
 #include "base/clock.h"
+#include "sampling/sampler.h"
 #include "sampling/stop.h"
 
 #include <string.h>
@@ -86,15 +87,26 @@ static bool room_left(const gen *g)
     return wanted(g) > 0 && g->text.n < (size_t)g->text.s->e->n_ctx;
 }
 
+/* A grammar's end is the answer's, whatever else was asked for. */
+static bool ends(const gen *g, int32_t id)
+{
+    return mf_tokenizer_is_eog(g->model->tok, id) &&
+           (!g->o->ignore_end || mf_sampler_has_grammar(g->sampler));
+}
+
 static minfer_status decode(gen *g, int64_t start)
 {
     bool stopped = false, go_on = true;
     g->r->finish = MINFER_FINISH_LENGTH;
     while (room_left(g) && go_on) {
         int32_t id;
+        if (mf_sampler_exhausted(g->sampler)) {
+            g->r->finish = MINFER_FINISH_STOP;
+            break;
+        }
         MF_TRY(draw(g, &id));
         if (g->r->n_generated++ == 0) g->r->first_ns = mf_clock_ns() - start;
-        if (!g->o->ignore_end && mf_tokenizer_is_eog(g->model->tok, id)) {
+        if (ends(g, id)) {
             g->r->finish = MINFER_FINISH_STOP;
             MF_TRY(end_turn(g, id, &go_on));
             break;
@@ -124,6 +136,7 @@ static minfer_status run(gen *g, minfer_session *s, const int32_t *prompt, size_
                        "the prompt has %zu tokens; %zu of %d in the context are free, and one must stay free "
                        "for the answer",
                        n_prompt, room, e->n_ctx);
+    MF_TRY(mf_sampler_restart_grammar(g->sampler, g->err));
     MF_TRY(mf_stop_init(&g->stop, g->o->stop, NULL, g->o->n_stop, g->err));
     MF_TRY(mf_speculate_open(&g->text, s, g->o->draft, g->r, prompt, n_prompt, g->err));
     g->r->n_prompt = n_prompt;

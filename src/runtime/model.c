@@ -133,6 +133,7 @@ minfer_status minfer_model_open_info(const char *path, minfer_model **out, minfe
 void minfer_model_free(minfer_model *m)
 {
     if (!m) return;
+    mf_trie_unref(atomic_load(&m->trie));
     mf_model_free(m->bound);
     mf_template_free(m->tmpl);
     mf_tokenizer_free(m->tok);

@@ -42,6 +42,30 @@ minfer_status minfer_sampler_create_for(const minfer_model *m, const minfer_samp
     return st;
 }
 
+/* The model's trie, built when it is first wanted; of two threads that build it one's stays. */
+static minfer_status get_trie(const minfer_model *m, mf_trie **out, minfer_error *err)
+{
+    _Atomic(mf_trie *) *slot = &((minfer_model *)(uintptr_t)m)->trie;
+    mf_trie *none = NULL;
+    *out = atomic_load(slot);
+    if (*out) return MINFER_OK;
+    MF_TRY(mf_trie_create(m->tok, out, err));
+    if (atomic_compare_exchange_strong(slot, &none, *out)) return MINFER_OK;
+    mf_trie_unref(*out);
+    *out = none;
+    return MINFER_OK;
+}
+
+minfer_status minfer_sampler_set_grammar(minfer_sampler *s, const minfer_model *m, minfer_grammar *g,
+                                         minfer_error *err)
+{
+    mf_trie *trie = NULL;
+    if (g && !m->tok)
+        return mf_fail(err, MINFER_ERR_STATE, "%s: was opened without its vocabulary", mf_gguf_path(m->gguf));
+    if (g) MF_TRY(get_trie(m, &trie, err));
+    return mf_sampler_set_grammar(s, g, trie, err);
+}
+
 minfer_status minfer_sampling_recommended(const minfer_model *m, unsigned given, minfer_sampling *p,
                                           minfer_error *err)
 {

@@ -1,5 +1,5 @@
-/* Stages that edit the row of logits: bias, penalties, mask. What is -infinity stays so, and what is finite
- * stays finite unless a bias or the mask forbids it. */
+/* Stages that edit the row of logits: bias, penalties, mask, grammar. What is -infinity stays so, and what is
+ * finite stays finite unless a bias, the mask or the grammar forbids it. */
 #include "sampling/stages.h"
 
 #include <float.h>
@@ -61,4 +61,9 @@ minfer_status mf_stage_penalties(minfer_sampler *s, minfer_error *err)
 minfer_status mf_stage_mask(minfer_sampler *s, minfer_error *err)
 {
     return s->mask ? s->mask(s->mask_user, s->logits, s->n_vocab, err) : MINFER_OK;
+}
+
+minfer_status mf_stage_grammar(minfer_sampler *s, minfer_error *err)
+{
+    return mf_reader_mask(&s->grammar, s->logits, s->n_vocab, err);
 }

@@ -16,6 +16,7 @@ static const struct stage {
     {"penalties", ALL, mf_stage_penalties},
     {"DRY", ALL, mf_stage_dry},
     {"mask", ALL, mf_stage_mask},
+    {"grammar", ALL, mf_stage_grammar},
     {"greedy choice", GREEDY, mf_stage_argmax},
     {"candidates", MIROSTAT, mf_stage_gather},
     {"top-k", TRUNCATE, mf_stage_top_k},
@@ -88,8 +89,50 @@ minfer_status minfer_sampler_sample(minfer_sampler *s, const float *logits, cons
     MF_TRY(mf_sampler_candidates(s, logits, history, n_history, &c, err));
     double total = mf_cands_total(c);
     mf_cand drawn = draw(c, total, mf_rng_f64(&s->rng));
+    MF_TRY(minfer_sampler_accept(s, drawn.id, err));
     if (mode(&s->p) == MIROSTAT) mf_mirostat_observe(s, drawn.weight / total);
     *id = drawn.id;
+    return MINFER_OK;
+}
+
+minfer_status minfer_sampler_accept(minfer_sampler *s, int32_t id, minfer_error *err)
+{
+    if (id < 0 || id >= s->n_vocab)
+        return mf_fail(err, MINFER_ERR_ARG, "token %d is not in 0..%d", id, s->n_vocab - 1);
+    return mf_reader_accept(&s->grammar, id, err);
+}
+
+minfer_status mf_sampler_set_grammar(minfer_sampler *s, minfer_grammar *g, mf_trie *trie, minfer_error *err)
+{
+    if (g && trie->n_vocab != s->n_vocab)
+        return mf_fail(err, MINFER_ERR_ARG, "a grammar for a vocabulary of %d tokens, the sampler has %d",
+                       trie->n_vocab, s->n_vocab);
+    return mf_reader_open(&s->grammar, g, trie, err);
+}
+
+minfer_status mf_sampler_restart_grammar(minfer_sampler *s, minfer_error *err)
+{
+    return mf_reader_restart(&s->grammar, err);
+}
+
+bool mf_sampler_has_grammar(const minfer_sampler *s)
+{
+    return s->grammar.g != NULL;
+}
+
+bool mf_sampler_exhausted(const minfer_sampler *s)
+{
+    return mf_reader_exhausted(&s->grammar);
+}
+
+minfer_status minfer_sampler_copy(minfer_sampler *dst, const minfer_sampler *src, minfer_error *err)
+{
+    if (dst->n_vocab != src->n_vocab)
+        return mf_fail(err, MINFER_ERR_ARG, "samplers for %d and %d tokens cannot be copied", dst->n_vocab,
+                       src->n_vocab);
+    dst->rng = src->rng;
+    dst->mu = src->mu;
+    mf_reader_copy(&dst->grammar, &src->grammar);
     return MINFER_OK;
 }
 
@@ -127,6 +170,7 @@ minfer_status minfer_sampler_create(const minfer_sampling *p, int32_t n_vocab, m
 void minfer_sampler_free(minfer_sampler *s)
 {
     if (!s) return;
+    mf_reader_close(&s->grammar);
     mf_cands_free(&s->cands);
     mf_free((void *)(uintptr_t)s->p.logit_bias);
     mf_free(s->breaker);

@@ -1,8 +1,8 @@
 /* Choosing a token from a row of logits: the chain behind minfer_sampler. Owns a copy of the parameters and
- * of the row, the random numbers, and what one draw leaves for the next (mirostat). Knows no tokenizer, no
- * grammar and no model.
+ * of the row, the random numbers, and what one draw leaves for the next (mirostat, the place in a grammar).
+ * Knows no model.
  *
- * The chain: logit bias, penalties, DRY, mask, then one of
+ * The chain: logit bias, penalties, DRY, mask, grammar, then one of
  *   temperature < 1e-6   the greatest logit, the lowest id among equals
  *   mirostat 1 or 2      temperature, truncation by mirostat, draw
  *   otherwise            top-k, typical, top-p, min-p, XTC, temperature, draw
@@ -13,6 +13,7 @@
 #ifndef MF_SAMPLING_SAMPLER_H
 #define MF_SAMPLING_SAMPLER_H
 
+#include "grammar/grammar.h"
 #include "sampling/cands.h"
 
 /* MINFER_ERR_ARG, with the field's name, its value and its range, for parameters that cannot be used. */
@@ -31,5 +32,12 @@ minfer_status mf_sampler_set_dry_breakers(minfer_sampler *s, const int32_t *ids,
  * (share: weight / mf_cands_total), until the sampler is used again. XTC takes its random number. */
 minfer_status mf_sampler_candidates(minfer_sampler *s, const float *logits, const int32_t *history,
                                     size_t n_history, const mf_cands **cands, minfer_error *err);
+
+/* The grammar of drawn tokens, from its start; g NULL: none. The trie has the sampler's vocabulary. */
+minfer_status mf_sampler_set_grammar(minfer_sampler *s, minfer_grammar *g, mf_trie *trie, minfer_error *err);
+minfer_status mf_sampler_restart_grammar(minfer_sampler *s, minfer_error *err);
+bool mf_sampler_has_grammar(const minfer_sampler *s);
+/* The grammar's text is complete, cannot go on, and no token of the vocabulary could say so. */
+bool mf_sampler_exhausted(const minfer_sampler *s);
 
 #endif

@@ -5,6 +5,7 @@
 #define MF_SAMPLING_STAGES_H
 
 #include "base/rng.h"
+#include "grammar/grammar.h"
 #include "sampling/sampler.h"
 
 struct minfer_sampler {
@@ -15,6 +16,7 @@ struct minfer_sampler {
 
     mf_mask_fn *mask;
     void *mask_user;
+    mf_reader grammar;
     bool *breaker; /* [n_vocab], or NULL */
 
     float *logits;   /* [n_vocab], edited by the first stages */
@@ -30,7 +32,7 @@ struct minfer_sampler {
 typedef minfer_status mf_stage_fn(minfer_sampler *s, minfer_error *err);
 
 /* Editing the row (edit.c, dry.c). */
-mf_stage_fn mf_stage_bias, mf_stage_penalties, mf_stage_dry, mf_stage_mask;
+mf_stage_fn mf_stage_bias, mf_stage_penalties, mf_stage_dry, mf_stage_mask, mf_stage_grammar;
 /* Adds to a logit that is not -infinity and keeps it finite. */
 void mf_stage_set(minfer_sampler *s, int32_t id, double logit);
 /* Tokens of the history from `from` on are ids of the vocabulary. */

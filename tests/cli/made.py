@@ -107,6 +107,7 @@ def write_all(folder):
     at("chat.json").write_text('[{"role": "user", "content": "Hi"}]')
     at("full.json").write_text('{"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": true, "tools": null, '
                                '"kwargs": {"mood": "calm"}, "special_tokens": {"bos_token": "<s>"}, "comment": 1}')
+    at("digits.gbnf").write_text('root ::= "<" [0-9]{2,5} ">"\n')
     at("bad.json").write_text('{"messages": [\n  {"role": }\n]}')
     at("number.json").write_text("42")
     at("none.json").write_text('{"tools": []}')
