@@ -27,7 +27,7 @@ enum {
                      multiplied */
     V_PANELS = 2, /* panels of 32-blocks multiplied together: one broadcast serves two products */
     V_GROUP = CPU_TILE_SMALL,   /* tokens multiplied together: all of a tile */
-    V_UNIT_BYTES = CPU_SCRATCH, /* unpacked panels that stay in the second-level cache */
+    V_UNIT_BYTES = CPU_SCRATCH / 4, /* unpacked panels that stay in the second-level cache */
 };
 
 /* ---- integers */
