@@ -238,8 +238,28 @@ MINFER_API minfer_status minfer_feed_batch(minfer_engine *e, const minfer_feed *
 
 MINFER_API size_t minfer_session_length(const minfer_session *s);
 MINFER_API const int32_t *minfer_session_tokens(const minfer_session *s);
-/* Forgets everything from position n on. */
+/* Forgets everything from the n-th token on. */
 MINFER_API minfer_status minfer_session_rollback(minfer_session *s, size_t n, minfer_error *err);
+
+/* Takes tokens [from, to) out and frees their cells. The kept ones keep their keys, values and positions to
+ * the bit: those behind the gap were computed while they saw what is now gone, so the session is not what
+ * feeding the kept tokens would give. Tokens fed later see the kept ones only, at their old distances, and
+ * count on from the last kept position; positions go up to the context the model was trained with. to =
+ * length is a rollback. MINFER_ERR_LIMIT, with nothing changed, when the gap would be a fifth run of cells
+ * and other sessions share its run. */
+MINFER_API minfer_status minfer_session_remove(minfer_session *s, size_t from, size_t to, minfer_error *err);
+
+/* Writes the session and n bytes of the host's own (such as its history as JSON; at most 4 GiB) to a file
+ * that replaces path whole or not at all: after an error, or a kill at any moment, path is what it was or the
+ * new file. Two savers of one path take turns. */
+MINFER_API minfer_status minfer_session_save(const minfer_session *s, const char *path, const char *host_json,
+                                             size_t n, minfer_error *err);
+/* A new session from such a file, which goes on with the bits the saved one would have had, and the host's
+ * bytes (terminated; host_json and n may be NULL). The file is verified whole before anything changes: damage
+ * is MINFER_ERR_FORMAT; another model, context, cache type or backend than e's is MINFER_ERR_ARG, naming what
+ * differs; no room for its cells is MINFER_ERR_LIMIT. */
+MINFER_API minfer_status minfer_session_restore(minfer_engine *e, const char *path, minfer_session **out,
+                                                char **host_json, size_t *n, minfer_error *err);
 
 /* ---- sampling
  * ------------------------------------------------------------------------------------------------------ */

@@ -143,17 +143,43 @@ const mf_kv_pair *mf_alloc_kv_pair(const mf_alloc *a, int32_t layer)
     return layer >= 0 && layer < a->n_layer && a->layers[layer].device >= 0 ? &a->layers[layer] : NULL;
 }
 
+size_t mf_alloc_kv_row_bytes(const mf_kv_pair *p)
+{
+    return p->bytes / (size_t)p->geometry.n_kv / (size_t)p->geometry.n_ctx;
+}
+
+static mf_mem kv_at(const mf_kv_pair *p, bool is_v, int32_t head, int32_t cell)
+{
+    size_t row = (size_t)head * (size_t)p->geometry.n_ctx + (size_t)cell;
+    return (mf_mem){is_v ? p->v : p->k, row * mf_alloc_kv_row_bytes(p)};
+}
+
+minfer_status mf_alloc_kv_read(const mf_alloc *a, const mf_kv_rows *r, void *dst, minfer_error *err)
+{
+    const mf_kv_pair *p = &a->layers[r->layer];
+    mf_device *d = a->devices[p->device];
+    return d->ops->read(d, kv_at(p, r->is_v, r->head, r->cell), dst, (size_t)r->n * mf_alloc_kv_row_bytes(p),
+                        err);
+}
+
+minfer_status mf_alloc_kv_write(const mf_alloc *a, const mf_kv_rows *r, const void *src, minfer_error *err)
+{
+    const mf_kv_pair *p = &a->layers[r->layer];
+    mf_device *d = a->devices[p->device];
+    return d->ops->write(d, kv_at(p, r->is_v, r->head, r->cell), src, (size_t)r->n * mf_alloc_kv_row_bytes(p),
+                         err);
+}
+
 minfer_status mf_alloc_kv_move(const mf_alloc *a, int32_t from, int32_t to, int32_t n, minfer_error *err)
 {
     for (int32_t l = 0; l < a->n_layer; l++) {
         const mf_kv_pair *p = mf_alloc_kv_pair(a, l);
         if (!p) continue;
         mf_device *d = a->devices[p->device];
-        size_t head = p->bytes / (size_t)p->geometry.n_kv, row = head / (size_t)p->geometry.n_ctx;
+        size_t bytes = (size_t)n * mf_alloc_kv_row_bytes(p);
         for (int32_t h = 0; h < p->geometry.n_kv; h++) {
-            size_t base = (size_t)h * head, src = base + (size_t)from * row, dst = base + (size_t)to * row;
-            MF_TRY(d->ops->move(d, (mf_mem){p->k, dst}, (mf_mem){p->k, src}, (size_t)n * row, err));
-            MF_TRY(d->ops->move(d, (mf_mem){p->v, dst}, (mf_mem){p->v, src}, (size_t)n * row, err));
+            MF_TRY(d->ops->move(d, kv_at(p, false, h, to), kv_at(p, false, h, from), bytes, err));
+            MF_TRY(d->ops->move(d, kv_at(p, true, h, to), kv_at(p, true, h, from), bytes, err));
         }
     }
     return MINFER_OK;

@@ -80,6 +80,19 @@ const mf_kv_pair *mf_alloc_kv_pair(const mf_alloc *a, int32_t layer);
 /* Copies the cache's cells [from, from + n) to [to, to + n) in every layer; they may overlap. */
 minfer_status mf_alloc_kv_move(const mf_alloc *a, int32_t from, int32_t to, int32_t n, minfer_error *err);
 
+/* Rows of the cache: cells [cell, cell + n) of one head in one layer's keys or values. */
+typedef struct mf_kv_rows {
+    int32_t layer, head, cell, n;
+    bool is_v;
+} mf_kv_rows;
+
+/* Bytes of one row; every layer that a graph has used has the same. */
+size_t mf_alloc_kv_row_bytes(const mf_kv_pair *p);
+
+/* Copies rows of a used layer to host memory and back, n * mf_alloc_kv_row_bytes. */
+minfer_status mf_alloc_kv_read(const mf_alloc *a, const mf_kv_rows *r, void *dst, minfer_error *err);
+minfer_status mf_alloc_kv_write(const mf_alloc *a, const mf_kv_rows *r, const void *src, minfer_error *err);
+
 /* Index in plan->staged of node's copy on device, or -1. */
 int32_t mf_plan_staged(const mf_plan *plan, mf_id node, int32_t device);
 

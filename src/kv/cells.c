@@ -257,10 +257,15 @@ static minfer_status no_room(const mf_kv_cells *c, const mf_kv_seq *q, int32_t n
         n, q->n, q->n_spans, unused);
 }
 
+static minfer_status was_lost(minfer_error *err)
+{
+    return mf_fail(err, MINFER_ERR_STATE, "the cache was lost when moving it failed");
+}
+
 minfer_status mf_kv_extend(mf_kv_cells *c, mf_kv_seq *q, int32_t n, minfer_error *err)
 {
     bool done;
-    if (c->lost) return mf_fail(err, MINFER_ERR_STATE, "the cache was lost when moving it failed");
+    if (c->lost) return was_lost(err);
     if (n == 0) return MINFER_OK;
     if (n > q->spare) {
         if (mf_kv_unused(c) < n) return no_room(c, q, n, err);
@@ -326,6 +331,38 @@ static int32_t clamp(int32_t x, int32_t most)
     return x < 0 ? 0 : x > most ? most : x;
 }
 
+/* Span s of q loses n cells from the at-th on: what lies behind them moves up, if q alone holds it all. */
+static minfer_status close_gap(mf_kv_cells *c, mf_kv_seq *q, mf_kv_span *s, int32_t at, int32_t n, bool *done,
+                               minfer_error *err)
+{
+    *done = false;
+    for (int32_t i = at; i < s->len; i++)
+        if (c->refs[s->cell + i] > 1) return MINFER_OK;
+    MF_TRY(move_rows(c, s->cell + at + n, s->cell + at, s->len - at - n, err));
+    s->len -= n;
+    q->n -= n;
+    if (s == last(q))
+        q->spare += n;
+    else
+        hold(c, s->cell + s->len, n, -1);
+    *done = true;
+    return MINFER_OK;
+}
+
+/* Cells [from, to) lie inside one span, which would become two and there are MF_KV_SPANS already. */
+static minfer_status remove_inside(mf_kv_cells *c, mf_kv_seq *q, int32_t from, int32_t to, minfer_error *err)
+{
+    int32_t i = 0, at = from;
+    bool done;
+    while (at >= q->spans[i].len) at -= q->spans[i++].len;
+    if (c->lost) return was_lost(err);
+    MF_TRY(close_gap(c, q, &q->spans[i], at, to - from, &done, err));
+    if (done) return MINFER_OK;
+    return mf_fail(err, MINFER_ERR_LIMIT,
+                   "removing %d..%d of %d tokens would leave %d runs of cells, %d are possible", from, to,
+                   q->n, MF_KV_SPANS + 1, MF_KV_SPANS);
+}
+
 minfer_status mf_kv_remove(mf_kv_cells *c, mf_kv_seq *q, int32_t from, int32_t to, minfer_error *err)
 {
     mf_kv_span kept[MF_KV_SPANS + 1];
@@ -340,10 +377,7 @@ minfer_status mf_kv_remove(mf_kv_cells *c, mf_kv_seq *q, int32_t from, int32_t t
         if (head > 0) kept[n++] = (mf_kv_span){s.cell, head};
         if (tail < s.len) kept[n++] = (mf_kv_span){s.cell + tail, s.len - tail};
     }
-    if (n > MF_KV_SPANS)
-        return mf_fail(err, MINFER_ERR_LIMIT,
-                       "removing %d..%d of %d tokens would leave %d runs of cells, %d are possible", from, to,
-                       q->n, n, MF_KV_SPANS);
+    if (n > MF_KV_SPANS) return remove_inside(c, q, from, to, err);
     for (int32_t i = from; i < to; i++) c->refs[mf_kv_cell(q, i)]--;
     memcpy(q->spans, kept, (size_t)n * sizeof *kept);
     q->n_spans = n;

@@ -50,8 +50,8 @@ minfer_status mf_kv_extend(mf_kv_cells *c, mf_kv_seq *q, int32_t n, minfer_error
 /* Keeps the first n cells of q. */
 void mf_kv_truncate(mf_kv_cells *c, mf_kv_seq *q, int32_t n);
 
-/* Takes cells [from, to) of q out. MINFER_ERR_LIMIT when that would make a fifth span; then nothing has
- * changed. */
+/* Takes cells [from, to) of q out. Where that would make a fifth span, what lies behind in its run moves up;
+ * if others hold cells of that, MINFER_ERR_LIMIT, and nothing has changed. */
 minfer_status mf_kv_remove(mf_kv_cells *c, mf_kv_seq *q, int32_t from, int32_t to, minfer_error *err);
 
 /* The empty sequence q becomes the first n cells of src, shared. */

@@ -26,6 +26,15 @@ static minfer_status check_ids(const minfer_engine *e, const minfer_feed *f, min
     return MINFER_OK;
 }
 
+/* Where tokens were removed, positions run ahead of the length. */
+static minfer_status check_positions(const minfer_engine *e, const minfer_feed *f, minfer_error *err)
+{
+    int32_t next = mf_session_next(f->session), trained = e->model->bound->hp.n_ctx;
+    if (f->n <= (size_t)(trained - next)) return MINFER_OK;
+    return mf_fail(err, MINFER_ERR_LIMIT, "%zu tokens from position %d on: the model has %d positions", f->n,
+                   next, trained);
+}
+
 static minfer_status check(const minfer_engine *e, const minfer_feed *feeds, size_t n, minfer_error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -41,6 +50,7 @@ static minfer_status check(const minfer_engine *e, const minfer_feed *feeds, siz
                            f->n, used, e->n_ctx);
         if (f->n_logits > f->n || (f->n_logits > 0 && !f->logits))
             return mf_fail(err, MINFER_ERR_ARG, "%zu rows of logits from %zu tokens", f->n_logits, f->n);
+        MF_TRY(check_positions(e, f, err));
         MF_TRY(check_ids(e, f, err));
     }
     return MINFER_OK;
@@ -60,47 +70,51 @@ static minfer_status extend(minfer_engine *e, const minfer_feed *feeds, size_t n
 {
     for (size_t i = 0; i < n; i++) {
         minfer_session *s = feeds[i].session;
-        size_t used = minfer_session_length(s);
+        int32_t used = s->seq.n, next = mf_session_next(s);
         minfer_status st = mf_kv_extend(&e->kv, &s->seq, (int32_t)feeds[i].n, err);
         if (st != MINFER_OK) {
             take_back(e, feeds, i);
             return st;
         }
-        if (feeds[i].n) memcpy(s->tokens + used, feeds[i].tokens, feeds[i].n * sizeof *s->tokens);
+        for (int32_t k = 0; k < (int32_t)feeds[i].n; k++) {
+            s->tokens[used + k] = feeds[i].tokens[k];
+            s->positions[used + k] = next + k;
+        }
     }
     return MINFER_OK;
 }
 
 /* ---- passes ---- */
 
-/* The simplest window that says what all feeds of the line see. */
+/* The simplest window that says what all feeds of the line see. A causal one says it by the position, which
+ * then has to be the cell. */
 static mf_window window_for(const line *l)
 {
     mf_window w = MF_WINDOW_CAUSAL;
     for (size_t i = 0; i < l->n_feeds; i++) {
-        const mf_kv_seq *q = &l->feeds[i].session->seq;
+        const minfer_session *s = l->feeds[i].session;
         if (l->feeds[i].n == 0) continue;
-        if (q->n_spans > 1) return MF_WINDOW_MAP;
-        if (q->spans[0].cell != 0) w = MF_WINDOW_SPAN;
+        if (s->seq.n_spans > 1) return MF_WINDOW_MAP;
+        if (s->seq.spans[0].cell != 0 || mf_session_next(s) != s->seq.n) w = MF_WINDOW_SPAN;
     }
     return w;
 }
 
-static void set_row(const mf_rows *r, int32_t row, mf_window window, const minfer_session *s,
-                    int32_t position)
+/* Row `row` becomes token i of s. */
+static void set_row(const mf_rows *r, int32_t row, mf_window window, const minfer_session *s, int32_t i)
 {
-    r->ids[row] = s->tokens[position];
-    r->positions[row] = position;
-    r->cells[row] = mf_kv_cell(&s->seq, position);
+    r->ids[row] = s->tokens[i];
+    r->positions[row] = s->positions[i];
+    r->cells[row] = mf_kv_cell(&s->seq, i);
     if (window == MF_WINDOW_SPAN) {
         r->window[2 * row] = s->seq.spans[0].cell;
         r->window[2 * row + 1] = r->cells[row] + 1;
     } else if (window == MF_WINDOW_MAP) {
         mf_kv_span spans[MF_KV_SPANS];
-        mf_kv_window(&s->seq, position + 1, spans);
-        for (int32_t i = 0; i < MF_KV_SPANS; i++) {
-            r->window[8 * row + 2 * i] = spans[i].cell;
-            r->window[8 * row + 2 * i + 1] = spans[i].len;
+        mf_kv_window(&s->seq, i + 1, spans);
+        for (int32_t k = 0; k < MF_KV_SPANS; k++) {
+            r->window[8 * row + 2 * k] = spans[k].cell;
+            r->window[8 * row + 2 * k + 1] = spans[k].len;
         }
     }
 }

@@ -38,9 +38,13 @@ minfer_status mf_engine_forward(minfer_engine *e, int32_t n, int32_t n_out, mf_w
 /* A session: one timeline of tokens, whose keys and values lie in the cells of seq. */
 struct minfer_session {
     minfer_engine *e;
-    int32_t *tokens; /* [n_ctx] */
+    int32_t *tokens;    /* [n_ctx] */
+    int32_t *positions; /* [n_ctx] ascending; token i's is i while nothing has been removed */
     mf_kv_seq seq;
 };
+
+/* The position of the next token. */
+int32_t mf_session_next(const minfer_session *s);
 
 /* The parameters of a graph: one rule for runtime, export and trace. */
 mf_graph_params mf_engine_params(const minfer_engine *e, int32_t n_tokens, int32_t n_out, mf_window window);

@@ -1,4 +1,4 @@
-/* Sessions: making, sharing, cutting back. What feeds them is batch.c. */
+/* Sessions: making, sharing, cutting back, removing. What feeds them is batch.c. */
 #include "runtime/engine.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ minfer_status minfer_session_create(minfer_engine *e, minfer_session **out, minf
 {
     *out = NULL;
     minfer_session *s = mf_calloc(1, sizeof *s);
-    if (s) s->tokens = mf_calloc((size_t)e->n_ctx, sizeof *s->tokens);
+    if (s) s->tokens = mf_calloc((size_t)e->n_ctx, 2 * sizeof *s->tokens);
     minfer_status st = s && s->tokens ? mf_kv_open(&e->kv, &s->seq, err) : MF_NOMEM(err);
     if (st != MINFER_OK) {
         if (s) mf_free(s->tokens);
@@ -15,6 +15,7 @@ minfer_status minfer_session_create(minfer_engine *e, minfer_session **out, minf
         return st;
     }
     s->e = e;
+    s->positions = s->tokens + e->n_ctx;
     *out = s;
     return MINFER_OK;
 }
@@ -34,7 +35,8 @@ minfer_status minfer_session_fork(const minfer_session *s, size_t n, minfer_sess
         return mf_fail(err, MINFER_ERR_ARG, "fork at %zu of %zu tokens", n, minfer_session_length(s));
     MF_TRY(minfer_session_create(s->e, out, err));
     mf_kv_share(&s->e->kv, &(*out)->seq, &s->seq, (int32_t)n);
-    if (n) memcpy((*out)->tokens, s->tokens, n * sizeof *s->tokens);
+    memcpy((*out)->tokens, s->tokens, n * sizeof *s->tokens);
+    memcpy((*out)->positions, s->positions, n * sizeof *s->positions);
     return MINFER_OK;
 }
 
@@ -52,5 +54,21 @@ minfer_status minfer_session_rollback(minfer_session *s, size_t n, minfer_error 
     if (n > minfer_session_length(s))
         return mf_fail(err, MINFER_ERR_ARG, "rollback to %zu of %zu tokens", n, minfer_session_length(s));
     mf_kv_truncate(&s->e->kv, &s->seq, (int32_t)n);
+    return MINFER_OK;
+}
+
+int32_t mf_session_next(const minfer_session *s)
+{
+    return s->seq.n ? s->positions[s->seq.n - 1] + 1 : 0;
+}
+
+minfer_status minfer_session_remove(minfer_session *s, size_t from, size_t to, minfer_error *err)
+{
+    size_t n = minfer_session_length(s);
+    if (from > to || to > n)
+        return mf_fail(err, MINFER_ERR_ARG, "removing %zu..%zu of %zu tokens", from, to, n);
+    MF_TRY(mf_kv_remove(&s->e->kv, &s->seq, (int32_t)from, (int32_t)to, err));
+    memmove(s->tokens + from, s->tokens + to, (n - to) * sizeof *s->tokens);
+    memmove(s->positions + from, s->positions + to, (n - to) * sizeof *s->positions);
     return MINFER_OK;
 }

@@ -83,6 +83,34 @@ static void test_cache_nodes_stay_together(void **state)
     mf_graph_free(&s.g);
 }
 
+/* A graph with explicit windows goes, with the caches it attends to, to devices that read them. */
+static void test_explicit_windows(void **state)
+{
+    (void)state;
+    setup s;
+    paper_device gpu, cpu;
+    minfer_error err = {0};
+    mf_builder b;
+    mf_device *devices[] = {&gpu.base, &cpu.base};
+    mf_assign a = {.devices = devices, .n_devices = 2};
+    paper_device_init(&gpu, "gpu", 200, ALL_OPS);
+    paper_device_init(&cpu, "cpu", 100, ALL_OPS);
+    gpu.base.explicit_windows = false;
+    for (int kind = 0; kind < 3; kind++) {
+        start(&s, -1);
+        mf_graph_free(&s.g);
+        s.p.explicit_span = kind > 0;
+        s.p.kv_map = kind > 1;
+        mf_build_begin(&b, &s.g, &s.p, 2, &err);
+        assert_ok(toy_build(&s.m, &b), &err);
+        assert_ok(mf_assign_devices(&s.g, &s.p, &a, NULL, &err), &err);
+        assert_int_equal(device_of(&s, "l0.attn"), kind > 0);
+        assert_int_equal(device_of(&s, "l0.store"), kind > 0);
+        assert_int_equal(device_of(&s, "l0.q"), 0);
+        mf_graph_free(&s.g);
+    }
+}
+
 static void test_gpu_layers(void **state)
 {
     (void)state;
@@ -216,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_priority_and_capability),
         cmocka_unit_test(test_cache_nodes_stay_together),
+        cmocka_unit_test(test_explicit_windows),
         cmocka_unit_test(test_gpu_layers),
         cmocka_unit_test(test_fusion_needs_support_and_one_device),
         cmocka_unit_test(test_fusion_keeps_read_nodes),

@@ -147,11 +147,14 @@ void toy_run(mf_graph_cache *c, const mf_graph_params *p, int32_t at, float *log
 static bool paper_supports(const mf_device *d, const mf_graph *g, const mf_node *n)
 {
     (void)g;
+    if (n->op == MF_OP_ATTN && n->attr.attn.window != MF_WINDOW_CAUSAL && !d->explicit_windows) return false;
     return ((const paper_device *)(const void *)d)->ops >> n->op & 1;
 }
 
 void paper_device_init(paper_device *d, const char *name, int32_t priority, uint32_t ops)
 {
     static const mf_device_ops paper_ops = {.supports = paper_supports};
-    *d = (paper_device){.base = {.ops = &paper_ops, .name = name, .priority = priority}, .ops = ops};
+    *d = (paper_device){
+        .base = {.ops = &paper_ops, .name = name, .priority = priority, .explicit_windows = true},
+        .ops = ops};
 }

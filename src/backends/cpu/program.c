@@ -66,6 +66,15 @@ float *cpu_value(const cpu_emit *e, mf_id id)
     return (float *)(void *)((uint8_t *)m.buf + m.offset);
 }
 
+minfer_status cpu_reads_value(cpu_emit *e, mf_id id)
+{
+    return cpu_reads(e, cpu_value(e, id), mf_node_bytes(&e->x->graph->nodes[id]));
+}
+minfer_status cpu_writes_value(cpu_emit *e, mf_id id)
+{
+    return cpu_writes(e, cpu_value(e, id), mf_node_bytes(&e->x->graph->nodes[id]));
+}
+
 void cpu_share(const cpu_worker *w, int64_t n, int64_t unit, int64_t *a, int64_t *b)
 {
     int64_t units = (n + unit - 1) / unit;

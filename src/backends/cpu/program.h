@@ -177,6 +177,9 @@ minfer_status cpu_writes_anywhere(cpu_emit *e, const void *p, size_t bytes);
 
 /* Addresses of values as this device sees them. */
 float *cpu_value(const cpu_emit *e, mf_id id);
+/* cpu_reads and cpu_writes over a node's whole value. */
+minfer_status cpu_reads_value(cpu_emit *e, mf_id id);
+minfer_status cpu_writes_value(cpu_emit *e, mf_id id);
 /* The key for element-wise work on nt tokens of n features, and a worker's part under a key (tokens in
  * multiples of the activation tile, features of 32). */
 cpu_key cpu_key_for(int32_t n, int32_t nt);

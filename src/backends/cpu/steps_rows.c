@@ -18,15 +18,6 @@ static const mf_node *src(const cpu_emit *e, const mf_node *n, int i)
     return &e->x->graph->nodes[n->src[i]];
 }
 
-minfer_status cpu_reads_value(cpu_emit *e, mf_id id)
-{
-    return cpu_reads(e, cpu_value(e, id), mf_node_bytes(&e->x->graph->nodes[id]));
-}
-minfer_status cpu_writes_value(cpu_emit *e, mf_id id)
-{
-    return cpu_writes(e, cpu_value(e, id), mf_node_bytes(&e->x->graph->nodes[id]));
-}
-
 /* ---- y = f(a, b)
  * ------------------------------------------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
 #ifndef MF_BACKENDS_CPU_X86_GATHER_H
 #define MF_BACKENDS_CPU_X86_GATHER_H
 
-#include "backends/cpu/x86/x86.h"
+#include "backends/cpu/simd/simd.h"
 #include "base/bytes.h"
 
 /* The first half float of 8 rows. Four short chains: one after the other, eight insertions take longer than

@@ -2,7 +2,7 @@
  * 2 tokens take 12 of the 16 registers. */
 #include "backends/cpu/x86/vec_avx2.h"
 
-#include "backends/cpu/x86/matmul_float.inc"
+#include "backends/cpu/simd/matmul_float.inc"
 
 /* clang-format off */
 #define FLOAT_KERNELS(name, type) \

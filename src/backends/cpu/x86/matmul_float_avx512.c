@@ -2,7 +2,7 @@
  * 6 tokens take 24 of the 32 registers. */
 #include "backends/cpu/x86/vec_avx512.h"
 
-#include "backends/cpu/x86/matmul_float.inc"
+#include "backends/cpu/simd/matmul_float.inc"
 
 /* clang-format off */
 #define FLOAT_KERNELS(name, type) \

@@ -1,5 +1,5 @@
 /* The x86 tiers' own entries in the kernel table. */
-#include "backends/cpu/x86/x86.h"
+#include "backends/cpu/simd/simd.h"
 
 #define X86_INIT(k, tier)                                   \
     do {                                                    \

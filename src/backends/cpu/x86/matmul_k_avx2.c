@@ -1,9 +1,9 @@
 /* Q4_K, Q5_K and Q6_K on AVX2, FMA and F16C: matmul_k.inc with the words of vec_avx2.h. */
 #include "backends/cpu/x86/vec_avx2.h"
 
-#include "backends/cpu/x86/panel.inc"
+#include "backends/cpu/simd/panel.inc"
 
-#include "backends/cpu/x86/matmul_k.inc"
+#include "backends/cpu/simd/matmul_k.inc"
 
 K_FORMAT(q4_k, MF_TYPE_Q4_K, k4_few, k4, K4_HEAD)
 K_FORMAT(q5_k, MF_TYPE_Q5_K, k4_few, k4, K4_HEAD)

@@ -1,9 +1,9 @@
 /* Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0 on AVX-512 with VNNI: matmul_q32.inc with the words of vec_avx512.h. */
 #include "backends/cpu/x86/vec_avx512.h"
 
-#include "backends/cpu/x86/panel.inc"
+#include "backends/cpu/simd/panel.inc"
 
-#include "backends/cpu/x86/matmul_q32.inc"
+#include "backends/cpu/simd/matmul_q32.inc"
 
 PRODUCT_KERNELS(q4_0, MF_TYPE_Q4_0, q32_product, 2)
 Q32_FORMAT(q4_0, MF_TYPE_Q4_0, PRODUCT_TABLE(q4_0, 2))

@@ -1,7 +1,7 @@
 /* One token of Q6_K on AVX2: matmul_q6_k_rows.inc with sums made for this tier. */
 #include "backends/cpu/x86/vec_avx2.h"
 
-#include "backends/cpu/x86/panel.inc"
+#include "backends/cpu/simd/panel.inc"
 
 /* As they lie. */
 static const uint8_t q6_order[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

@@ -1,7 +1,7 @@
 /* One token of Q6_K on AVX-512: matmul_q6_k_rows.inc with sums made for this tier. */
 #include "backends/cpu/x86/vec_avx512.h"
 
-#include "backends/cpu/x86/panel.inc"
+#include "backends/cpu/simd/panel.inc"
 
 /* Sub-scales of even blocks of 32, then those of odd ones. */
 static const uint8_t q6_order[16] = {0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};

@@ -1,6 +1,6 @@
 /* Quantizing activations on AVX2. Scalar twin: ref/quantize.c. Test: tests/cpu/test_matmul.c. */
 #include "backends/cpu/act.h"
-#include "backends/cpu/x86/x86.h"
+#include "backends/cpu/simd/simd.h"
 #include "base/half.h"
 
 #include <immintrin.h>

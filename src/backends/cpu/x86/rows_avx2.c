@@ -3,12 +3,12 @@
  * compare them. */
 #include "backends/cpu/ref/rows.h"
 
+#include "backends/cpu/simd/simd.h"
 #include "backends/cpu/x86/vec8.h"
-#include "backends/cpu/x86/x86.h"
 #include "base/bytes.h"
 #include "base/half.h"
 
-#include "backends/cpu/x86/rows.inc"
+#include "backends/cpu/simd/rows.inc"
 
 #define GROUP     3 /* 12 sums of dot products, three queries and one cell fill the 16 registers */
 #define GROUPS(X) X(1) X(2) X(3)
@@ -18,7 +18,7 @@ static void packed_dots(const cpu_attn_tile *a, int32_t first, int32_t rows, flo
     cpu_attn_dots_q8_0(a, first, rows, cpu_quantize_avx2, cpu_matmul_q8_0_avx2, s);
 }
 
-#include "backends/cpu/x86/attn.inc"
+#include "backends/cpu/simd/attn.inc"
 
 static void cpu_attn_tile_avx2(const cpu_attn_tile *a)
 {

@@ -3,11 +3,11 @@
  * Rotation and KV storage are those of the AVX2 tier: they move memory. */
 #include "backends/cpu/ref/rows.h"
 
+#include "backends/cpu/simd/simd.h"
 #include "backends/cpu/x86/vec16.h"
-#include "backends/cpu/x86/x86.h"
 #include "base/bytes.h"
 
-#include "backends/cpu/x86/rows.inc"
+#include "backends/cpu/simd/rows.inc"
 
 #define GROUP     6 /* 24 sums of dot products, four cells and a query need 29 of the 32 registers */
 #define GROUPS(X) X(1) X(2) X(3) X(4) X(5) X(6)
@@ -17,7 +17,7 @@ static void packed_dots(const cpu_attn_tile *a, int32_t first, int32_t rows, flo
     cpu_attn_dots_q8_0(a, first, rows, cpu_quantize_avx2, cpu_matmul_q8_0_avx512, s);
 }
 
-#include "backends/cpu/x86/attn.inc"
+#include "backends/cpu/simd/attn.inc"
 
 static void cpu_attn_tile_avx512(const cpu_attn_tile *a)
 {

@@ -3,7 +3,7 @@
 #ifndef MF_BACKENDS_CPU_X86_VEC16_H
 #define MF_BACKENDS_CPU_X86_VEC16_H
 
-#include "backends/cpu/x86/inline.h"
+#include "backends/cpu/simd/inline.h"
 
 #ifdef MINFER_EMULATE_AVX512
 #include "backends/cpu/x86/simde_shim.h"

@@ -3,7 +3,7 @@
 #ifndef MF_BACKENDS_CPU_X86_VEC8_H
 #define MF_BACKENDS_CPU_X86_VEC8_H
 
-#include "backends/cpu/x86/inline.h"
+#include "backends/cpu/simd/inline.h"
 
 #include <immintrin.h>
 

@@ -4,7 +4,7 @@
 #define MF_BACKENDS_CPU_X86_VEC_AVX512_H
 
 #include "backends/cpu/act.h"
-#include "backends/cpu/x86/x86.h"
+#include "backends/cpu/simd/simd.h"
 
 #ifdef MINFER_EMULATE_AVX512
 #include "backends/cpu/x86/simde_shim.h"

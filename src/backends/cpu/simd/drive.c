@@ -4,7 +4,7 @@
  * starts earlier and writes only its own lanes. No kernel starts here: no arithmetic. */
 #include "backends/cpu/act.h"
 #include "backends/cpu/ref/ref.h"
-#include "backends/cpu/x86/x86.h"
+#include "backends/cpu/simd/simd.h"
 
 enum { UNIT_ROWS = 64, UNIT_PANELS = UNIT_ROWS / 8 };
 

@@ -2,7 +2,7 @@
  * and BF16 rows are converted into the scratch memory first, as many as it holds. No arithmetic starts here.
  */
 #include "backends/cpu/ref/ref.h"
-#include "backends/cpu/x86/x86.h"
+#include "backends/cpu/simd/simd.h"
 
 /* Bytes of weights that stay in the second-level cache while all tokens meet them. */
 enum { UNIT_BYTES = CPU_SCRATCH / 4 };

@@ -1,7 +1,7 @@
 /* What the x86 tiers share: how a format's kernels present themselves to the driver (drive.c) that walks over
  * rows, tokens and blocks. Knows no instruction set. */
-#ifndef MF_BACKENDS_CPU_X86_X86_H
-#define MF_BACKENDS_CPU_X86_X86_H
+#ifndef MF_BACKENDS_CPU_SIMD_SIMD_H
+#define MF_BACKENDS_CPU_SIMD_SIMD_H
 
 #include "backends/cpu/kernels.h"
 
