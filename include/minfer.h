@@ -157,7 +157,7 @@ typedef struct minfer_engine_options {
     const char *backends; /* names separated by commas; NULL = all usable here */
     int32_t gpu_layers;   /* -1 = all */
     uint64_t gpu_budget;  /* bytes; 0 = no limit */
-    const char *cpu_tier; /* "scalar", "avx2", "avx512": the highest to use; NULL = the best */
+    const char *cpu_tier; /* "scalar", "avx2", "avx512", "neon": the highest to use; NULL = the best */
     bool no_flash_attn, no_fuse_qkv, no_fuse_ffn, no_fuse;
     /* When set, told one line per graph built: splits and node counts. */
     void (*trace)(void *user, const char *text);
