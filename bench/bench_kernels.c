@@ -243,7 +243,7 @@ static bool bench_type(const options *o, const type_row *type, mf_pool *pool)
 static const char usage[] =
     "usage: bench_kernels [OPTION VALUE]...\n"
     "  --type NAME     one weight type, as Q4_K (all)\n"
-    "  --tier NAME     scalar, avx2 or avx512: the highest to use (the best there is)\n"
+    "  --tier NAME     scalar, avx2, avx512 or neon: the highest to use (the best there is)\n"
     "  --k N           values in a row (1536); a multiple of 256\n"
     "  --rows N        rows of a matrix (8960)\n"
     "  --nt N,N,...    numbers of tokens (1,2,4,8,16,64,512; with --cells 1,64)\n"

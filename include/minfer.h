@@ -55,6 +55,10 @@ typedef void minfer_progress_fn(void *user, double share);
 MINFER_API minfer_status minfer_model_open(const char *path, minfer_progress_fn *progress, void *user,
                                            minfer_model **out, minfer_error *err);
 
+/* The same for a model that drafts for another one: its weights are named apart from that one's. */
+MINFER_API minfer_status minfer_model_open_draft(const char *path, minfer_progress_fn *progress, void *user,
+                                                 minfer_model **out, minfer_error *err);
+
 /* Opens only metadata, tokenizer and template, of any architecture, also of files without tensors. Such a
  * model makes no engine. */
 MINFER_API minfer_status minfer_model_open_vocab(const char *path, minfer_model **out, minfer_error *err);
@@ -126,6 +130,8 @@ MINFER_API minfer_status minfer_chat_render(const minfer_model *m, const minfer_
  * a control token of which that is true outside the assistant's messages is MINFER_ERR_UNSUPPORTED. */
 MINFER_API minfer_status minfer_chat_tokenize(const minfer_model *m, const minfer_chat *chat, int32_t **ids,
                                               size_t *n_ids, minfer_error *err);
+/* Do these tokens of a prompt end in an opened <think> part, so that the answer begins in it? */
+MINFER_API bool minfer_prompt_opens_thinking(const minfer_model *m, const int32_t *ids, size_t n);
 /* Renders with a template given as text; special_tokens NULL: none. */
 MINFER_API minfer_status minfer_template_render(const char *source, size_t source_n, const minfer_chat *chat,
                                                 char **text, size_t *n, minfer_error *err);
@@ -151,7 +157,7 @@ typedef struct minfer_engine_options {
     const char *backends; /* names separated by commas; NULL = all usable here */
     int32_t gpu_layers;   /* -1 = all */
     uint64_t gpu_budget;  /* bytes; 0 = no limit */
-    const char *cpu_tier; /* "scalar", "avx2", "avx512": the highest to use; NULL = the best */
+    const char *cpu_tier; /* "scalar", "avx2", "avx512", "neon": the highest to use; NULL = the best */
     bool no_flash_attn, no_fuse_qkv, no_fuse_ffn, no_fuse;
     /* When set, told one line per graph built: splits and node counts. */
     void (*trace)(void *user, const char *text);
@@ -350,6 +356,33 @@ MINFER_API minfer_status minfer_sampler_accept(minfer_sampler *s, int32_t id, mi
 MINFER_API minfer_status minfer_sampler_copy(minfer_sampler *dst, const minfer_sampler *src,
                                              minfer_error *err);
 
+/* ---- drafts: speculative decoding
+ * ------------------------------------------------------------------------------------------------- */
+
+/* A draft guesses the next tokens, and the model checks all of them in one forward pass. What is generated is
+ * to the byte what it is without one. */
+typedef struct minfer_draft minfer_draft;
+
+enum { MINFER_DRAFT_MAX = 16 };
+typedef struct minfer_draft_options {
+    int32_t n_max; /* most tokens of a draft: 2; 1..MINFER_DRAFT_MAX */
+    bool adaptive; /* as many of them as promise the most tokens per time, by what was measured so far: also
+                      none; else always n_max, where the source has as many */
+} minfer_draft_options;
+MINFER_API void minfer_draft_options_init(minfer_draft_options *o); /* the defaults */
+
+/* Drafts with e, the engine of a smaller model, for generations of target's engines. Refuses models whose
+ * vocabularies differ (more than 128 ids in size, BOS, EOS, or the text of an id that both have), saying
+ * where. e and target must outlive the draft; the draft has a session of its own in e. */
+MINFER_API minfer_status minfer_draft_create_model(minfer_engine *e, const minfer_model *target,
+                                                   const minfer_draft_options *o, minfer_draft **out,
+                                                   minfer_error *err);
+/* Drafts what followed the last tokens when they stood in the text before: prompt, answer, all the session
+ * holds. For any model. */
+MINFER_API minfer_status minfer_draft_create_lookup(const minfer_draft_options *o, minfer_draft **out,
+                                                    minfer_error *err);
+MINFER_API void minfer_draft_free(minfer_draft *d);
+
 /* ---- generation
  * ----------------------------------------------------------------------------------------------------- */
 
@@ -371,6 +404,9 @@ typedef struct minfer_generate_options {
      * of a possible stop string. false cancels. */
     bool (*on_text)(void *user, int32_t id, const char *text, size_t n);
     void *user;
+    /* Not owned; NULL: none. May serve one generation after the other, of any session of its model, and
+     * learns from each. While on_text is called the session may hold drafted tokens, too. */
+    minfer_draft *draft;
 } minfer_generate_options;
 
 typedef struct minfer_generate_result {
@@ -378,6 +414,10 @@ typedef struct minfer_generate_result {
     size_t n_prompt, n_generated; /* tokens; the end-of-turn token counts as generated */
     int64_t prompt_ns, first_ns,
         decode_ns; /* feeding the prompt; from the call to the first token; from then on */
+    /* With a draft: forward passes whose logits were wanted, after the prompt's; tokens drafted in them, and
+     * those that were right. A pass brings one token more than are right: (n_accepted + n_rounds) / n_rounds
+     * tokens per round. */
+    size_t n_rounds, n_drafted, n_accepted;
 } minfer_generate_result;
 
 /* Feeds the prompt (at least one token) and generates; a grammar of the sampler begins anew. A prompt that
@@ -385,6 +425,88 @@ typedef struct minfer_generate_result {
 MINFER_API minfer_status minfer_generate(minfer_session *s, minfer_sampler *sampler, const int32_t *prompt,
                                          size_t n_prompt, const minfer_generate_options *o,
                                          minfer_generate_result *result, minfer_error *err);
+
+/* ---- conversations
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* Messages and the session that has seen them. A turn renders what there is to see with the chat template and
+ * evaluates what the session does not hold already; whatever is edited, dropped or left out by the template,
+ * the answer is the one that evaluating everything anew would give, to the bit. An exchange is a message of
+ * the user and what follows it. */
+typedef struct minfer_conversation minfer_conversation;
+
+/* On e, which must outlive it; its session may use all of e's context. kwargs (may be NULL): a JSON object of
+ * further template variables. A chat template that does not parse is refused. */
+MINFER_API minfer_status minfer_conversation_create(minfer_engine *e, const char *kwargs,
+                                                    minfer_conversation **out, minfer_error *err);
+MINFER_API void minfer_conversation_free(minfer_conversation *c);
+
+typedef struct minfer_turn_prompt {
+    size_t n_tokens;  /* of the prompt, the whole of what the model sees */
+    size_t n_reused;  /* of these, the first, which the session held already */
+    size_t n_fed;     /* evaluated so far; n_reused + n_fed = n_tokens - 1 when the answer begins */
+    size_t n_dropped; /* exchanges that are left out from this turn on, because the context is full */
+    bool thinking;    /* the prompt ends in an opened <think> part, where the answer begins */
+} minfer_turn_prompt;
+
+typedef struct minfer_turn_options {
+    minfer_generate_options generate;
+    /* Told before the prompt is evaluated and after each part of it, with generate.user. false cancels. May
+     * be NULL. */
+    bool (*on_prompt)(void *user, const minfer_turn_prompt *p);
+} minfer_turn_options;
+
+typedef struct minfer_turn_result {
+    minfer_generate_result generate; /* n_prompt: tokens evaluated, without those reused */
+    minfer_turn_prompt prompt;
+    bool taken_back; /* cancelled before any text came: the conversation is as before the call */
+} minfer_turn_result;
+
+/* One turn: text (n bytes of UTF-8) becomes a message of the user, and the answer one of the assistant, also
+ * when it was cancelled or cut. Where prompt and answer need more than the context has, the oldest exchanges
+ * are dropped: they stay in the messages, and the model does not see them any more. A text that is too long
+ * on its own is MINFER_ERR_LIMIT. After an error the conversation is as before the call. */
+MINFER_API minfer_status minfer_conversation_send(minfer_conversation *c, minfer_sampler *sampler,
+                                                  const char *text, size_t n, const minfer_turn_options *o,
+                                                  minfer_turn_result *result, minfer_error *err);
+/* Answers the last message of the user once more, or for the first time where messages were read that end
+ * with it. The old answer stays when no new one comes. */
+MINFER_API minfer_status minfer_conversation_regenerate(minfer_conversation *c, minfer_sampler *sampler,
+                                                        const minfer_turn_options *o,
+                                                        minfer_turn_result *result, minfer_error *err);
+
+/* Forgets the last exchange; all exchanges, but not the system message. */
+MINFER_API minfer_status minfer_conversation_undo(minfer_conversation *c, minfer_error *err);
+MINFER_API void minfer_conversation_clear(minfer_conversation *c);
+/* The system message, n bytes of UTF-8; NULL: none. Getting: *text is for minfer_free, NULL when there is
+ * none. */
+MINFER_API minfer_status minfer_conversation_set_system(minfer_conversation *c, const char *text, size_t n,
+                                                        minfer_error *err);
+MINFER_API minfer_status minfer_conversation_get_system(const minfer_conversation *c, char **text, size_t *n,
+                                                        minfer_error *err);
+MINFER_API size_t minfer_conversation_exchanges(const minfer_conversation *c);
+
+/* The whole history as JSON: {format: "minfer-conversation", version: 1, dropped, messages}. Reading also
+ * takes an array of messages; it replaces the history, and refuses by place what is no conversation. *json is
+ * for minfer_free. */
+MINFER_API minfer_status minfer_conversation_get_json(const minfer_conversation *c, char **json, size_t *n,
+                                                      minfer_error *err);
+MINFER_API minfer_status minfer_conversation_set_json(minfer_conversation *c, const char *json, size_t n,
+                                                      minfer_error *err);
+/* The same check without a conversation. */
+MINFER_API minfer_status minfer_conversation_check_json(const char *json, size_t n, minfer_error *err);
+
+/* The session's keys and values in a file (minfer_session_save). Restoring takes of them what agrees with the
+ * rendered history, *n_used tokens, in place of what the session holds; a file that is damaged, of another
+ * model or another conversation is refused and changes nothing. */
+MINFER_API minfer_status minfer_conversation_save_cache(const minfer_conversation *c, const char *path,
+                                                        minfer_error *err);
+MINFER_API minfer_status minfer_conversation_restore_cache(minfer_conversation *c, const char *path,
+                                                           size_t *n_used, minfer_error *err);
+
+/* The session behind it: for its length and tokens. Between turns it holds a prefix of the rendered history:
+ * the end of a turn is in it, tokens of a matched stop string are not. */
+MINFER_API const minfer_session *minfer_conversation_session(const minfer_conversation *c);
 
 /* ---- the model cache
  * ------------------------------------------------------------------------------------------------- */

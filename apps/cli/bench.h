@@ -45,6 +45,11 @@ typedef struct bench_setup {
 uint64_t bench_weight_bytes(const minfer_model *m, const minfer_model_info *info);
 bench_work bench_work_of(const minfer_model *m, const bench_setup *s, const bench_test *t);
 
+/* What a model calls itself. It may hold anything a file holds: bench_cell appends it with what would break a
+ * table's cell replaced. */
+const char *bench_name(const minfer_model_info *m);
+bool bench_cell(const char *text, const char *special, mf_buf *out);
+
 /* Head (of the table or the array), one result (`first`: nothing stands before it), and end. */
 bool bench_head(app_table_format f, mf_buf *out);
 bool bench_row(app_table_format f, const bench_setup *s, const bench_result *r, bool first, mf_buf *out);

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *model_name(const bench_setup *s)
+const char *bench_name(const minfer_model_info *m)
 {
-    return *s->model.name ? s->model.name : s->model.architecture;
+    return *m->name ? m->name : m->architecture;
 }
 
 /* pp512, tg64, tg64@4096, tg64x8@16: of 8 sequences together */
@@ -21,8 +21,7 @@ static void test_name(const bench_test *t, char out[40])
     if (t->depth) snprintf(out + n, 40 - (size_t)n, "@%d", t->depth);
 }
 
-/* The name may hold anything a file holds: what would break the cell is replaced. */
-static bool cell(const char *text, const char *special, mf_buf *out)
+bool bench_cell(const char *text, const char *special, mf_buf *out)
 {
     bool ok = true;
     for (; *text && ok; text++)
@@ -42,7 +41,7 @@ static bool md_row(const bench_setup *s, const bench_result *r, mf_buf *out)
 {
     char test[40];
     test_name(&r->test, test);
-    return mf_buf_str(out, "| ") && cell(model_name(s), "|", out) &&
+    return mf_buf_str(out, "| ") && bench_cell(bench_name(&s->model), "|", out) &&
            mf_buf_printf(out, " | %s | ", s->type) && app_bytes(s->model.file_bytes, out) &&
            mf_buf_printf(out, " | %.2f M | %s | %d | %s | %s | %s | %.2f ± %.2f |",
                          (double)s->model.n_params / 1e6, s->engine.backends, s->engine.n_threads,
@@ -67,7 +66,7 @@ static int32_t tokens_of(const bench_result *r, bench_kind kind)
 
 static bool csv_row(const bench_setup *s, const bench_result *r, mf_buf *out)
 {
-    return mf_buf_char(out, '"') && cell(model_name(s), "\"", out) &&
+    return mf_buf_char(out, '"') && bench_cell(bench_name(&s->model), "\"", out) &&
            mf_buf_printf(out, "\",%s,%llu,%llu,\"%s\",%d,%s,%s,%d,%d,%d,%d,%d,%d,%.4f,%.4f", s->type,
                          (unsigned long long)s->model.file_bytes, (unsigned long long)s->model.n_params,
                          s->engine.backends, s->engine.n_threads, s->engine.cpu_tier, s->engine.cache_type,
@@ -94,8 +93,8 @@ static bool json_row(const bench_setup *s, const bench_result *r, bool first, mf
         "s:o, "
         "s:o, "
         "s:o}",
-        "model", app_json_text(model_name(s), strlen(model_name(s))), "type", s->type, "size_bytes",
-        (json_int_t)s->model.file_bytes, "n_params", (json_int_t)s->model.n_params, "backends",
+        "model", app_json_text(bench_name(&s->model), strlen(bench_name(&s->model))), "type", s->type,
+        "size_bytes", (json_int_t)s->model.file_bytes, "n_params", (json_int_t)s->model.n_params, "backends",
         s->engine.backends, "threads", s->engine.n_threads, "cpu_tier", s->engine.cpu_tier, "cache_type",
         s->engine.cache_type, "n_batch", s->n_batch, "test", test, "n_prompt", tokens_of(r, BENCH_PREFILL),
         "n_gen", tokens_of(r, BENCH_DECODE), "depth", r->test.depth, "n_seq", r->test.batch, "repetitions",

@@ -9,7 +9,7 @@ typedef struct cli_command {
     minfer_status (*run)(const app_options *o, minfer_error *err);
 } cli_command;
 
-extern const cli_command cli_run, cli_info, cli_list, cli_tokenize, cli_logits, cli_template, cli_bench,
-    cli_perplexity, cli_env;
+extern const cli_command cli_run, cli_chat, cli_info, cli_list, cli_tokenize, cli_logits, cli_template,
+    cli_bench, cli_perplexity, cli_specverify, cli_env;
 
 #endif

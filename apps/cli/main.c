@@ -7,10 +7,16 @@
 #include <unistd.h>
 
 static const cli_command *const commands[APP_N_COMMANDS] = {
-    [APP_RUN] = &cli_run,       [APP_INFO] = &cli_info,
-    [APP_LIST] = &cli_list,     [APP_TOKENIZE] = &cli_tokenize,
-    [APP_LOGITS] = &cli_logits, [APP_TEMPLATE] = &cli_template,
-    [APP_BENCH] = &cli_bench,   [APP_PERPLEXITY] = &cli_perplexity,
+    [APP_RUN] = &cli_run,
+    [APP_CHAT] = &cli_chat,
+    [APP_INFO] = &cli_info,
+    [APP_LIST] = &cli_list,
+    [APP_TOKENIZE] = &cli_tokenize,
+    [APP_LOGITS] = &cli_logits,
+    [APP_TEMPLATE] = &cli_template,
+    [APP_BENCH] = &cli_bench,
+    [APP_PERPLEXITY] = &cli_perplexity,
+    [APP_SPECVERIFY] = &cli_specverify,
     [APP_ENV] = &cli_env,
 };
 

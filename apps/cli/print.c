@@ -3,6 +3,7 @@
 
 #include "common/output.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ void cli_printer_init(cli_printer *p, const app_options *o, minfer_error *err)
 {
     *p = (cli_printer){.dimmer = {.on = app_wants_color(o->color)},
                        .ids_only = o->ids,
-                       .terminal = app_is_terminal(STDOUT_FILENO),
+                       .end_line = app_is_terminal(STDOUT_FILENO),
                        .ended_line = true,
                        .err = err};
 }
@@ -49,7 +50,7 @@ static minfer_status finish(cli_printer *p)
 {
     p->piece.len = 0;
     bool ok = p->ids_only ? cli_ids(p->ids.v, p->ids.n, &p->piece) : app_dim_end(&p->dimmer, &p->piece);
-    if (p->terminal && !p->ids_only && !p->ended_line) ok = ok && mf_buf_char(&p->piece, '\n');
+    if (p->end_line && !p->ids_only && !p->ended_line) ok = ok && mf_buf_char(&p->piece, '\n');
     if (!ok) return MF_NOMEM(p->err);
     return p->piece.len ? app_out(p->piece.data, p->piece.len, p->err) : MINFER_OK;
 }
@@ -73,14 +74,19 @@ static double per_second(size_t n, int64_t ns)
     return ns > 0 ? (double)n * 1e9 / (double)ns : 0;
 }
 
-void cli_closing_line(const minfer_generate_result *r, uint64_t seed)
+void cli_closing_line(const minfer_generate_result *r, const char *fmt, ...)
 {
     static const char *const ends[] = {[MINFER_FINISH_STOP] = "stopped",
                                        [MINFER_FINISH_LENGTH] = "length",
                                        [MINFER_FINISH_CANCELLED] = "cancelled"};
+    va_list ap;
     fprintf(stderr, "[prompt %zu tokens, %.1f tokens/s; answer %zu tokens", r->n_prompt,
             per_second(r->n_prompt, r->prompt_ns), r->n_generated);
     /* the first token came with the prompt */
     if (r->n_generated > 1) fprintf(stderr, ", %.1f tokens/s", per_second(r->n_generated - 1, r->decode_ns));
-    fprintf(stderr, "; %s; seed %llu]\n", ends[r->finish], (unsigned long long)seed);
+    fprintf(stderr, "; %s; ", ends[r->finish]);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputs("]\n", stderr);
 }

@@ -1,7 +1,9 @@
 /* `minfer run`: one answer to one prompt. */
 #include "cli/commands.h"
 
+#include "cli/draft.h"
 #include "cli/print.h"
+#include "cli/sampler.h"
 #include "common/grammar.h"
 #include "common/model.h"
 #include "common/output.h"
@@ -10,7 +12,6 @@
 #include "common/times.h"
 
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 static bool has_text(const app_options *o)
@@ -35,6 +36,7 @@ static minfer_status check(const app_options *o, minfer_error *err)
     if ((o->prompt && !*o->prompt && !o->words.n) || (o->words.n == 1 && !*o->words.v[0]))
         return mf_fail(err, MINFER_ERR_ARG, "the prompt is empty");
     MF_TRY(app_grammar_check(o, err));
+    MF_TRY(cli_draft_check(o, err));
     return app_engine_check(o, err);
 }
 
@@ -49,12 +51,14 @@ typedef struct job {
     minfer_session *session;
     minfer_sampler *sampler;
     minfer_grammar *grammar;
+    cli_draft draft;
     uint64_t seed;
     minfer_error *err;
 } job;
 
 static void free_job(job *j)
 {
+    cli_draft_close(&j->draft);
     minfer_sampler_free(j->sampler);
     minfer_grammar_free(j->grammar);
     minfer_session_free(j->session);
@@ -83,10 +87,10 @@ static minfer_status load(job *j)
     return app_prompt_ids(o, j->model, &j->text, &j->ids, &j->n, j->err);
 }
 
-static minfer_status open_engine(job *j)
+/* With prompt and answer, as far as that is known. */
+static size_t whole(const job *j)
 {
-    size_t more = j->o->n_predict < 0 ? INT32_MAX : j->o->n_predict ? (size_t)j->o->n_predict : 1;
-    return app_engine_create(j->o, j->model, j->n + 1, j->n + more, &j->engine, j->err);
+    return j->n + (j->o->n_predict < 0 ? INT32_MAX : j->o->n_predict ? (size_t)j->o->n_predict : 1);
 }
 
 static minfer_status dump(job *j, const char *path, minfer_graph_format format, int32_t n_tokens)
@@ -114,33 +118,6 @@ static minfer_status dump_graphs(job *j)
     return dump(j, j->o->dump_graph_json, MINFER_GRAPH_JSON, n);
 }
 
-static minfer_status choose_seed(job *j)
-{
-    j->seed = j->o->seed.value;
-    if (j->o->seed.fixed || getrandom(&j->seed, sizeof j->seed, 0) == sizeof j->seed) return MINFER_OK;
-    return mf_fail(j->err, MINFER_ERR_IO, "no random seed to be had; give --seed");
-}
-
-/* What the user gave, else what the model's file recommends, else the defaults. */
-static minfer_status open_sampler(job *j)
-{
-    const app_options *o = j->o;
-    minfer_sampling p = o->sampling;
-    unsigned given = o->sampling_given;
-    if (o->greedy) {
-        p.temperature = 0;
-        if (!(given & MINFER_SAMPLING_REPEAT_PENALTY)) p.repeat_penalty = 1;
-        given |= MINFER_SAMPLING_TEMPERATURE | MINFER_SAMPLING_REPEAT_PENALTY;
-    }
-    MF_TRY(choose_seed(j));
-    MF_TRY(minfer_sampling_recommended(j->model, given, &p, j->err));
-    p.seed = j->seed;
-    p.logit_bias = o->bias.v;
-    p.n_logit_bias = o->bias.n;
-    MF_TRY(minfer_sampler_create_for(j->model, &p, &j->sampler, j->err));
-    return minfer_sampler_set_grammar(j->sampler, j->model, j->grammar, j->err);
-}
-
 static minfer_status generate(job *j)
 {
     const app_options *o = j->o;
@@ -148,16 +125,19 @@ static minfer_status generate(job *j)
     minfer_generate_result result;
     cli_printer out;
     cli_printer_init(&out, o, j->err);
-    out.dimmer.thinking = out.dimmer.on && app_ends_thinking(j->model, ids, j->n);
+    out.dimmer.thinking = out.dimmer.on && minfer_prompt_opens_thinking(j->model, ids, j->n);
     minfer_generate_options g = {.max_tokens = o->n_predict,
                                  .stop = o->stop.v,
                                  .n_stop = o->stop.n,
                                  .ignore_end = o->ignore_eos,
                                  .on_text = cli_printer_take,
-                                 .user = &out};
+                                 .user = &out,
+                                 .draft = j->draft.draft};
     minfer_status st = minfer_generate(j->session, j->sampler, ids, j->n, &g, &result, j->err);
     st = cli_printer_end(&out, st);
-    if (st == MINFER_OK && (o->verbose || app_is_terminal(STDERR_FILENO))) cli_closing_line(&result, j->seed);
+    if (st != MINFER_OK || !(o->verbose || app_is_terminal(STDERR_FILENO))) return st;
+    cli_closing_line(&result, "seed %llu", (unsigned long long)j->seed);
+    if (j->draft.draft) cli_draft_line(&result);
     return st;
 }
 
@@ -165,10 +145,11 @@ static minfer_status run_job(job *j)
 {
     MF_TRY(load(j));
     if (j->o->tokens.n) j->n = j->o->tokens.n;
-    MF_TRY(open_engine(j));
+    MF_TRY(app_engine_create(j->o, j->model, j->n + 1, whole(j), &j->engine, j->err));
     if (dumps(j->o)) return dump_graphs(j);
+    MF_TRY(cli_draft_open(&j->draft, j->o, j->model, j->n + 1, whole(j), j->err));
     MF_TRY(minfer_session_create(j->engine, &j->session, j->err));
-    MF_TRY(open_sampler(j));
+    MF_TRY(cli_sampler_create(j->o, j->model, j->grammar, &j->sampler, &j->seed, j->err));
     return generate(j);
 }
 

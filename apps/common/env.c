@@ -35,8 +35,19 @@ const char *app_env_home(void)
     return variable("HOME");
 }
 
-bool app_env_plain(void)
+const char *app_env_state(void)
+{
+    const char *dir = variable("XDG_STATE_HOME");
+    return dir && dir[0] == '/' ? dir : NULL;
+}
+
+bool app_env_dumb(void)
 {
     const char *term = variable("TERM");
-    return variable("NO_COLOR") || !term || strcmp(term, "dumb") == 0;
+    return !term || strcmp(term, "dumb") == 0;
+}
+
+bool app_env_plain(void)
+{
+    return variable("NO_COLOR") || app_env_dumb();
 }

@@ -16,6 +16,12 @@ const char *app_env_origin(const char *variable, const char *option, const char 
 /* $HOME; NULL when it is not set or empty. */
 const char *app_env_home(void);
 
+/* The folder for what programs keep of their use: $XDG_STATE_HOME if it is a full path; NULL when not. */
+const char *app_env_state(void);
+
+/* Is the terminal one that cannot move its cursor (TERM is dumb or not set)? */
+bool app_env_dumb(void);
+
 /* Does the environment speak against colours and cursor movements? NO_COLOR (no-color.org), TERM=dumb. */
 bool app_env_plain(void);
 

@@ -1,4 +1,5 @@
-/* Measuring the machine's limits. What depends on the processor stands in limits_x86.c and limits_none.c. */
+/* Measuring the machine's limits. What depends on the processor stands in limits_x86.c, limits_arm.c and
+ * limits_none.c. */
 #include "common/limits.h"
 
 #include "base/clock.h"

@@ -9,8 +9,8 @@
  */
 uint64_t app_limit_read(const void *p, size_t n);
 
-/* Multiplies and adds int8 for a few milliseconds with a tier's best instruction, "avx2" or "avx512"; returns
- * how many products, 0 where this processor has no such instruction or it is not written here. */
+/* Multiplies and adds int8 for a few milliseconds with a tier's best instruction, "avx2", "avx512" or "neon";
+ * returns how many products, 0 where this processor has no such instruction or it is not written here. */
 uint64_t app_limit_products(const char *tier);
 
 typedef struct app_limits {

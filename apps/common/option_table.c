@@ -8,7 +8,8 @@
 
 #define FIELD(f) offsetof(app_options, f)
 #define BIT(c)   (1u << (c))
-#define ENGINE   (BIT(APP_RUN) | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY))
+#define TALK     (BIT(APP_RUN) | BIT(APP_CHAT))
+#define ENGINE   (TALK | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY) | BIT(APP_SPECVERIFY))
 #define ALL      (BIT(APP_N_COMMANDS) - 1)
 #define NO_END   INFINITY
 #define INT_END  ((double)INT32_MAX)
@@ -19,9 +20,9 @@ static const char *const colors[] = {"auto", "on", "off", NULL};
 static const char *const formats[] = {"md", "csv", "json", NULL};
 
 /* A float of minfer_sampling. */
-#define SAMPLING(n, k, f, low, high, text)                                             \
-    .name = (n), .kind = (k), .group = APP_GROUP_SAMPLING, .field = FIELD(sampling.f), \
-    .commands = BIT(APP_RUN), .lo = (low), .hi = (high), .value = "X", .help = (text)
+#define SAMPLING(n, k, f, low, high, text)                                                               \
+    .name = (n), .kind = (k), .group = APP_GROUP_SAMPLING, .field = FIELD(sampling.f), .commands = TALK, \
+    .lo = (low), .hi = (high), .value = "X", .help = (text)
 
 const app_option app_option_table[] = {
     {.name = "prompt",
@@ -67,9 +68,23 @@ const app_option app_option_table[] = {
      .kind = APP_TEXT,
      .group = APP_GROUP_INPUT,
      .field = FIELD(system),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "TEXT",
-     .help = "system message in front of the prompt"},
+     .help = "system message in front of what is asked"},
+    {.name = "cnv",
+     .kind = APP_FLAG,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(cnv),
+     .commands = TALK,
+     .help = "a conversation: the same as the command chat"},
+    {.name = "session",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(session),
+     .commands = BIT(APP_CHAT),
+     .value = "FILE",
+     .help = "go on with the conversation in FILE, and keep it there: messages as JSON, keys and values "
+             "beside it in FILE.kv"},
     {.name = "no-template",
      .kind = APP_FLAG,
      .group = APP_GROUP_INPUT,
@@ -92,6 +107,17 @@ const app_option app_option_table[] = {
      .value = "LIST",
      .standard = "512",
      .help = "tokens of the prompts whose prefill is timed, separated by commas; 0: none"},
+    {.name = "n-tokens",
+     .letter = 'n',
+     .kind = APP_INTS,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(pass_tokens),
+     .commands = BIT(APP_SPECVERIFY),
+     .lo = 1,
+     .hi = 4096,
+     .value = "LIST",
+     .standard = "1,3,5",
+     .help = "tokens of the forward passes that are timed, separated by commas"},
     {.name = "n-gen",
      .letter = 'n',
      .kind = APP_INTS,
@@ -107,7 +133,7 @@ const app_option app_option_table[] = {
      .kind = APP_INTS,
      .group = APP_GROUP_INPUT,
      .field = FIELD(bench_depth),
-     .commands = BIT(APP_BENCH),
+     .commands = BIT(APP_BENCH) | BIT(APP_SPECVERIFY),
      .hi = 1 << 24,
      .value = "LIST",
      .standard = "0",
@@ -128,7 +154,7 @@ const app_option app_option_table[] = {
      .kind = APP_INT,
      .group = APP_GROUP_INPUT,
      .field = FIELD(repetitions),
-     .commands = BIT(APP_BENCH),
+     .commands = BIT(APP_BENCH) | BIT(APP_SPECVERIFY),
      .lo = 1,
      .hi = 100000,
      .value = "N",
@@ -166,7 +192,7 @@ const app_option app_option_table[] = {
      .kind = APP_INT,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(n_predict),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .lo = -1,
      .hi = INT_END,
      .value = "N",
@@ -175,7 +201,7 @@ const app_option app_option_table[] = {
      .kind = APP_TEXTS,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(stop),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "TEXT",
      .help = "end before this text; may be given several times"},
     {.name = "ignore-eos",
@@ -203,7 +229,7 @@ const app_option app_option_table[] = {
      .kind = APP_CHOICE,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(format),
-     .commands = BIT(APP_BENCH) | BIT(APP_PERPLEXITY),
+     .commands = BIT(APP_BENCH) | BIT(APP_PERPLEXITY) | BIT(APP_SPECVERIFY),
      .choices = formats,
      .value = "FORMAT",
      .help = "how to print the results"},
@@ -251,7 +277,7 @@ const app_option app_option_table[] = {
      .kind = APP_CHOICE,
      .group = APP_GROUP_OUTPUT,
      .field = FIELD(color),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .choices = colors,
      .value = "WHEN",
      .help = "dim <think> parts; auto: on a terminal, unless NO_COLOR is set"},
@@ -293,34 +319,34 @@ const app_option app_option_table[] = {
      .kind = APP_BIASES,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(bias),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "ID=B",
      .help = "add B to the logit of token ID (-inf forbids it); may be given several times"},
     {.name = "greedy",
      .kind = APP_FLAG,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(greedy),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .help = "always the most likely token: --temp 0, and --repeat-penalty 1 unless another is given"},
     {.name = "grammar",
      .kind = APP_TEXT,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(grammar),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "FILE",
      .help = "only answers that the GBNF grammar in FILE allows (-: of stdin)"},
     {.name = "json-schema",
      .kind = APP_TEXT,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(json_schema),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "FILE",
      .help = "only JSON that the schema in FILE allows (-: of stdin)"},
     {.name = "seed",
      .kind = APP_SEED,
      .group = APP_GROUP_SAMPLING,
      .field = FIELD(seed),
-     .commands = BIT(APP_RUN),
+     .commands = TALK,
      .value = "N",
      .standard = "random",
      .help = "the same seed gives the same text; -1: a random one"},
@@ -329,7 +355,7 @@ const app_option app_option_table[] = {
      .kind = APP_INT,
      .group = APP_GROUP_ENGINE,
      .field = FIELD(engine.n_ctx),
-     .commands = BIT(APP_RUN) | BIT(APP_LOGITS),
+     .commands = TALK | BIT(APP_LOGITS),
      .lo = 1,
      .hi = 1 << 28,
      .value = "N",
@@ -412,6 +438,38 @@ const app_option app_option_table[] = {
      .field = FIELD(engine.no_flash_attn),
      .commands = ENGINE,
      .help = "attention in separate steps"},
+    {.name = "spec-draft",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_ENGINE,
+     .field = FIELD(spec_draft),
+     .commands = TALK,
+     .value = "MODEL",
+     .help =
+         "a smaller model with the same vocabulary drafts tokens, which MODEL checks several at a time; the "
+         "answer stays the same"},
+    {.name = "lookup",
+     .kind = APP_FLAG,
+     .group = APP_GROUP_ENGINE,
+     .field = FIELD(lookup),
+     .commands = TALK,
+     .help = "draft what followed the same tokens earlier in prompt and answer; the answer stays the same"},
+    {.name = "spec-draft-n",
+     .kind = APP_INT,
+     .group = APP_GROUP_ENGINE,
+     .field = FIELD(spec_draft_n),
+     .commands = TALK,
+     .lo = 1,
+     .hi = MINFER_DRAFT_MAX,
+     .value = "N",
+     .standard = "2; adaptive, up to 8 with --lookup",
+     .help = "tokens of a draft; with --spec-draft-adaptive the most of them"},
+    {.name = "spec-draft-adaptive",
+     .kind = APP_FLAG,
+     .group = APP_GROUP_ENGINE,
+     .field = FIELD(spec_draft_adaptive),
+     .commands = TALK,
+     .help =
+         "as many tokens as pay, by what drafts brought and cost so far: up to N (8 unless given), or none"},
 
     {.name = "verbose",
      .letter = 'v',
@@ -506,6 +564,7 @@ const size_t app_option_count = sizeof app_option_table / sizeof *app_option_tab
 const app_command_info app_commands[APP_N_COMMANDS] = {
     [APP_RUN] = {"run", "[MODEL] [PROMPT...]", "answer a prompt; without one, read it from stdin", true,
                  true},
+    [APP_CHAT] = {"chat", "[MODEL]", "hold a conversation; /help in it lists its commands", true, false},
     [APP_INFO] = {"info", "[MODEL]", "describe a model file", true, false},
     [APP_LIST] = {"list", "", "list the cached models", false, false},
     [APP_TOKENIZE] = {"tokenize", "[MODEL] [TEXT...]", "show the tokens of a text, or of stdin", true, true},
@@ -517,6 +576,9 @@ const app_command_info app_commands[APP_N_COMMANDS] = {
                    true, false},
     [APP_PERPLEXITY] = {"perplexity", "[MODEL] FILE",
                         "measure how well a text is predicted; compare with stored logits", true, true},
+    [APP_SPECVERIFY] = {"specverify", "[MODEL]",
+                        "measure what a forward pass over several tokens costs, and what drafts can gain",
+                        true, false},
     [APP_ENV] = {"env", "", "show the environment variables and their values", false, false},
 };
 
@@ -538,4 +600,5 @@ void app_options_free(app_options *o)
     mf_free(o->bench_gen.v);
     mf_free(o->bench_depth.v);
     mf_free(o->bench_batch.v);
+    mf_free(o->pass_tokens.v);
 }

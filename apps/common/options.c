@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* Commands of later versions, so that nobody takes them for a model. */
-static const char *const later[] = {"chat",     "serve",   "specverify", "download", "remove",
-                                    "quantize", "convert", "split",      "merge",    "viz"};
+static const char *const later[] = {"serve",   "download", "remove", "quantize",
+                                    "convert", "split",    "merge",  "viz"};
 
 typedef struct args {
     app_options *o;
@@ -169,6 +169,13 @@ static minfer_status choose_command(args *a)
     return MINFER_OK;
 }
 
+/* --cnv decides which options there are, so it is looked for before they are read. */
+static void prefer_chat(args *a)
+{
+    for (int i = a->at; i < a->n && a->o->command == APP_RUN && strcmp(a->v[i], "--") != 0; i++)
+        if (strcmp(a->v[i], "--cnv") == 0) a->o->command = APP_CHAT;
+}
+
 static minfer_status read_args(args *a)
 {
     app_options *o = a->o;
@@ -198,6 +205,7 @@ minfer_status app_options_parse(app_options *o, int argc, char **argv, minfer_er
     app_options_init(o);
     minfer_status bad = app_env_apply(o, &env);
     MF_TRY(choose_command(&a));
+    prefer_chat(&a);
     MF_TRY(read_args(&a));
     if (bad == MINFER_OK || o->help || o->version || o->command == APP_ENV) return MINFER_OK;
     return mf_fail(err, bad, "%s", env.message);

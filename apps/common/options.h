@@ -10,6 +10,7 @@ enum { APP_EXIT_OK = 0, APP_EXIT_FAILED = 1, APP_EXIT_USAGE = 2, APP_EXIT_INTERR
 
 typedef enum app_command {
     APP_RUN,
+    APP_CHAT,
     APP_INFO,
     APP_LIST,
     APP_TOKENIZE,
@@ -17,6 +18,7 @@ typedef enum app_command {
     APP_TEMPLATE,
     APP_BENCH,
     APP_PERPLEXITY,
+    APP_SPECVERIFY,
     APP_ENV,
     APP_N_COMMANDS
 } app_command;
@@ -68,6 +70,8 @@ typedef struct app_options {
     bool ignore_eos, ids, json, tensors, last, verbose;
     const char *output;
     const char *dump_graph, *dump_graph_json;
+    const char *session;
+    bool cnv; /* `run --cnv` is chat */
     app_color color;
 
     minfer_sampling sampling; /* seed and logit_bias are left to the next three */
@@ -79,6 +83,11 @@ typedef struct app_options {
 
     minfer_engine_options engine; /* gpu_budget is left to the next one */
     int32_t gpu_mib;              /* 0: no limit */
+
+    const char *spec_draft; /* the model that drafts */
+    int32_t spec_draft_n;   /* 0: not given */
+    bool spec_draft_adaptive, lookup;
+
     bool graph_trace;
     const char *model_dir;
 
@@ -86,6 +95,7 @@ typedef struct app_options {
     int32_t repetitions;
     int32_t stride, windows; /* 0: not given */
     const char *save_logits, *kl;
+    app_ints pass_tokens;
     app_table_format format;
 
     struct {

@@ -99,22 +99,3 @@ minfer_status app_text_ids(const app_options *o, const minfer_model *m, const ch
     if (st != MINFER_OK) return st;
     return *n ? MINFER_OK : mf_fail(err, MINFER_ERR_ARG, "the text has no tokens");
 }
-
-enum { TAIL = 8 }; /* tokens that a tag and the blanks after it may take */
-
-bool app_ends_thinking(const minfer_model *m, const int32_t *ids, size_t n)
-{
-    mf_buf tail = {0};
-    bool ok = mf_buf_append(&tail, "", 0);
-    for (size_t i = n > TAIL ? n - TAIL : 0; i < n && ok; i++) {
-        char *bytes;
-        size_t k;
-        ok = minfer_token_bytes(m, ids[i], true, &bytes, &k, NULL) == MINFER_OK &&
-             mf_buf_append(&tail, bytes, k);
-        minfer_free(bytes);
-    }
-    while (tail.len && strchr(" \n", tail.data[tail.len - 1])) tail.len--;
-    bool thinking = ok && tail.len >= 7 && memcmp(tail.data + tail.len - 7, "<think>", 7) == 0;
-    mf_buf_free(&tail);
-    return thinking;
-}

@@ -24,7 +24,4 @@ minfer_status app_prompt_ids(const app_options *o, const minfer_model *m, const 
 minfer_status app_text_ids(const app_options *o, const minfer_model *m, const char *text, const char *file,
                            int32_t **ids, size_t *n, minfer_error *err);
 
-/* Does the prompt end inside a <think> part, so that the answer begins there? */
-bool app_ends_thinking(const minfer_model *m, const int32_t *ids, size_t n);
-
 #endif

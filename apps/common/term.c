@@ -4,18 +4,25 @@
 #include "common/env.h"
 
 #include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define DIM   "\033[2m"
 #define RESET "\033[0m"
 
 /* What a signal has to put right. */
-static volatile sig_atomic_t stdout_dimmed, bar_shown;
+static volatile sig_atomic_t stdout_dimmed, bar_shown, editing;
+static struct termios before_editing;
 static const char *volatile unfinished;
+
+/* What a signal tells. */
+static volatile sig_atomic_t catching, interrupted, changed;
 
 static void write_all(int fd, const char *s, size_t n)
 {
@@ -30,6 +37,11 @@ static void write_all(int fd, const char *s, size_t n)
 /* Calls only what POSIX allows in a handler. */
 static void on_signal(int sig)
 {
+    if (sig == SIGINT && catching) {
+        interrupted = 1;
+        return;
+    }
+    if (editing) tcsetattr(STDIN_FILENO, TCSANOW, &before_editing);
     if (stdout_dimmed) write_all(STDOUT_FILENO, RESET, sizeof RESET - 1);
     if (bar_shown) write_all(STDERR_FILENO, "\r\033[K", 4);
     if (unfinished) unlink(unfinished);
@@ -54,8 +66,52 @@ void app_term_start(void)
     hold_descriptor(STDOUT_FILENO, O_RDONLY);
     hold_descriptor(STDERR_FILENO, O_RDONLY);
     sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL);
     sigaction(SIGINT, &end, NULL);
     sigaction(SIGTERM, &end, NULL);
+}
+
+void app_term_catch(bool on)
+{
+    catching = on;
+}
+bool app_term_interrupted(void)
+{
+    return interrupted;
+}
+void app_term_resume(void)
+{
+    interrupted = 0;
+}
+
+static void on_change(int sig)
+{
+    (void)sig;
+    changed = 1;
+}
+
+void app_term_edit(void)
+{
+    struct sigaction change = {.sa_handler = on_change};
+    editing = tcgetattr(STDIN_FILENO, &before_editing) == 0;
+    sigaction(SIGCONT, &change, NULL);
+    sigaction(SIGWINCH, &change, NULL);
+}
+
+bool app_term_changed(void)
+{
+    bool was = changed;
+    changed = 0;
+    return was;
+}
+
+bool app_term_utf8(void)
+{
+    const char *tried[] = {"", "C.UTF-8", "en_US.UTF-8"};
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++)
+        if (setlocale(LC_CTYPE, tried[i]) && strcmp(nl_langinfo(CODESET), "UTF-8") == 0) return true;
+    setlocale(LC_CTYPE, "C");
+    return false;
 }
 
 void app_term_guard(const char *path)

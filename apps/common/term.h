@@ -6,12 +6,26 @@
 #include "common/options.h"
 
 /* Standard descriptors that are closed become ones that fail when used, so that no file takes their place;
- * SIGPIPE becomes an error of write; SIGINT and SIGTERM undo dimming, remove an unfinished file, and end the
- * program with 130 or 143. */
+ * SIGPIPE and SIGXFSZ become errors of write; SIGINT and SIGTERM undo dimming, remove an unfinished file, and
+ * end the program with 130 or 143. */
 void app_term_start(void);
 
 /* The unfinished file a signal removes; NULL: none. path lives until the next call. */
 void app_term_guard(const char *path);
+
+/* While on, SIGINT ends nothing: it only makes app_term_interrupted true, until app_term_resume. */
+void app_term_catch(bool on);
+bool app_term_interrupted(void);
+void app_term_resume(void);
+
+/* A line editor is about to change the modes of the terminal: a signal that ends the program puts them back
+ * as they are now. From then on app_term_changed tells, once each time, that the program was stopped and
+ * continued or that the terminal has another size. */
+void app_term_edit(void);
+bool app_term_changed(void);
+
+/* Makes characters beyond ASCII printable for the C library. false: there is no locale for that. */
+bool app_term_utf8(void);
 
 /* "minfer: ..." and a line end, on stderr. */
 void app_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

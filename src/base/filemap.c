@@ -42,6 +42,9 @@ minfer_status mf_filemap_open(const char *path, mf_filemap *out, minfer_error *e
             st = mf_fail(err, MINFER_ERR_IO, "%s: cannot map %zu bytes: %s", path, size, strerror(errno));
         else {
             *out = (mf_filemap){p, size};
+#ifdef MADV_HUGEPAGE /* what is still to be read comes in large pages, where there are any */
+            (void)madvise(p, size, MADV_HUGEPAGE);
+#endif
             (void)posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);
         }
     }

@@ -1,5 +1,5 @@
-/* Thread pool: an epoch announces work, shares are taken from a counter, an event tells that a phase is
- * finished. Whoever waits spins for a while and then sleeps, so that a thread that waits never keeps the core
+/* Thread pool: an epoch announces work, shares are taken from counters, an event tells that a phase is
+ * over. Whoever waits spins for a while and then sleeps, so that a thread that waits never keeps the core
  * from the one it waits for: at once when there are more threads than cores, after some microseconds when
  * other programs have taken a core. */
 #include "base/pool.h"
@@ -36,12 +36,15 @@ struct mf_pool {
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     event epoch;                     /* grows by one per run */
-    event phase;                     /* grows by one per finished phase */
+    event phase;                     /* grows by one per phase that is over */
     event home;                      /* grows by one when all threads of a run have returned */
-    _Alignas(64) atomic_uint next;   /* share nobody has taken */
     _Alignas(64) atomic_uint done;   /* shares finished */
+    _Alignas(64) atomic_uint over;   /* shares of the phases that are over */
     _Alignas(64) atomic_int arrived; /* threads that have returned */
     atomic_bool stop;
+    struct {
+        _Alignas(64) atomic_uint n;
+    } taken[MF_MAX_THREADS]; /* [i]: of shares i, i + threads, i + 2 threads, ..., so many */
 };
 
 typedef struct {
@@ -87,25 +90,39 @@ static void advance(mf_pool *p, event *e)
     pthread_mutex_unlock(&p->mutex);
 }
 
-bool mf_pool_claim(mf_pool *p, uint32_t end, uint32_t *share)
+/* The next share of thread `of`, when it is one before end. */
+static bool take(mf_pool *p, unsigned of, uint32_t end, uint32_t *share)
 {
-    unsigned n = atomic_load_explicit(&p->next, memory_order_relaxed);
-    while (n < end)
-        if (atomic_compare_exchange_weak_explicit(&p->next, &n, n + 1, memory_order_relaxed,
+    unsigned k = atomic_load_explicit(&p->taken[of].n, memory_order_relaxed);
+    while (k * (unsigned)p->n + of < end)
+        if (atomic_compare_exchange_weak_explicit(&p->taken[of].n, &k, k + 1, memory_order_relaxed,
                                                   memory_order_relaxed)) {
-            *share = n;
+            *share = k * (unsigned)p->n + of;
             return true;
         }
+    return false;
+}
+
+bool mf_pool_claim(mf_pool *p, int ith, uint32_t end, uint32_t *share)
+{
+    for (int i = 0; i < p->n; i++)
+        if (take(p, (unsigned)((ith + i) % p->n), end, share)) return true;
     for (;;) {
         unsigned seen = atomic_load(&p->phase.value);
-        if (atomic_load_explicit(&p->done, memory_order_acquire) >= end) return false;
+        if (atomic_load_explicit(&p->over, memory_order_acquire) >= end) return false;
         await(p, &p->phase, seen, p->spin_ns);
     }
 }
 
-void mf_pool_finish(mf_pool *p, uint32_t end)
+bool mf_pool_finish(mf_pool *p, uint32_t end)
 {
-    if (atomic_fetch_add_explicit(&p->done, 1, memory_order_acq_rel) + 1 == end) advance(p, &p->phase);
+    return atomic_fetch_add_explicit(&p->done, 1, memory_order_acq_rel) + 1 == end;
+}
+
+void mf_pool_end_phase(mf_pool *p, uint32_t end)
+{
+    atomic_store_explicit(&p->over, end, memory_order_release);
+    advance(p, &p->phase);
 }
 
 /* The last of a run's threads wakes the others. */
@@ -135,8 +152,9 @@ static void *worker(void *v)
 
 void mf_pool_run(mf_pool *p, mf_pool_fn *fn, void *arg)
 {
-    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
     atomic_store_explicit(&p->done, 0, memory_order_relaxed);
+    atomic_store_explicit(&p->over, 0, memory_order_relaxed);
+    for (int i = 0; i < p->n; i++) atomic_store_explicit(&p->taken[i].n, 0, memory_order_relaxed);
     if (p->n == 1) {
         fn(arg, 0, 1);
         return;

@@ -50,6 +50,15 @@ typedef struct chat {
     minfer_error *err;
 } chat;
 
+minfer_status mf_chat_check(const minfer_model *m, minfer_error *err)
+{
+    if (!m->tok)
+        return mf_fail(err, MINFER_ERR_STATE, "%s: was opened without its vocabulary", mf_gguf_path(m->gguf));
+    if (m->tmpl_error.code == MINFER_OK) return MINFER_OK;
+    return mf_fail(err, m->tmpl_error.code, "%s: chat template: %s", mf_gguf_path(m->gguf),
+                   m->tmpl_error.message);
+}
+
 static minfer_status open_chat(chat *c, const minfer_model *m, const minfer_chat *o, minfer_error *err)
 {
     *c = (chat){.m = m, .t = m->tmpl, .err = err};
@@ -59,11 +68,7 @@ static minfer_status open_chat(chat *c, const minfer_model *m, const minfer_chat
                                 .special_tokens = o->special_tokens ? o->special_tokens : m->special_tokens,
                                 .add_generation_prompt = o->add_generation_prompt,
                                 .now = (int64_t)time(NULL)};
-    if (!m->tok)
-        return mf_fail(err, MINFER_ERR_STATE, "%s: was opened without its vocabulary", mf_gguf_path(m->gguf));
-    if (m->tmpl_error.code != MINFER_OK)
-        return mf_fail(err, m->tmpl_error.code, "%s: chat template: %s", mf_gguf_path(m->gguf),
-                       m->tmpl_error.message);
+    MF_TRY(mf_chat_check(m, err));
     if (!c->t) MF_TRY(mf_template_parse(chatml, strlen(chatml), &c->own, err));
     if (!c->t) c->t = c->own;
     MF_TRY(mf_template_render(c->t, &c->in, NULL, &c->text, err));

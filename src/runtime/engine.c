@@ -17,12 +17,17 @@ void minfer_engine_options_init(minfer_engine_options *o)
 
 static minfer_status tier_of(const char *name, int32_t *tier, minfer_error *err)
 {
+    char built[64] = "";
     *tier = -1;
     if (!name) return MINFER_OK;
-    for (int32_t i = 0; i < CPU_TIER_COUNT; i++)
-        if (strcmp(name, cpu_tier_name((cpu_tier)i)) == 0) *tier = i;
+    for (cpu_tier t = 0; t < CPU_TIER_COUNT; t++) {
+        size_t n = strlen(built);
+        if (!cpu_tier_built(t)) continue;
+        if (strcmp(name, cpu_tier_name(t)) == 0) *tier = (int32_t)t;
+        snprintf(built + n, sizeof built - n, "%s%s", n ? ", " : "", cpu_tier_name(t));
+    }
     if (*tier >= 0) return MINFER_OK;
-    return mf_fail(err, MINFER_ERR_ARG, "CPU tier '%.40s' is unknown (scalar, avx2, avx512)", name);
+    return mf_fail(err, MINFER_ERR_ARG, "CPU tier '%.40s' is not one of this build (%s)", name, built);
 }
 
 static void close_devices(mf_device *const *devices, int32_t n)

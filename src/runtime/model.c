@@ -62,15 +62,15 @@ static minfer_status load_text(minfer_model *m, minfer_error *err)
     return m->special_tokens ? MINFER_OK : MF_NOMEM(err);
 }
 
-static minfer_status bind(minfer_model *m, minfer_error *err)
+static minfer_status bind(minfer_model *m, const char *space, minfer_error *err)
 {
-    MF_TRY(mf_model_bind(m->gguf, "", &m->bound, err));
+    MF_TRY(mf_model_bind(m->gguf, space, &m->bound, err));
     if (mf_tokenizer_n_vocab(m->tok) <= m->bound->hp.n_vocab) return MINFER_OK;
     return mf_fail(err, MINFER_ERR_FORMAT, "%s: %d tokens, but token_embd.weight has %d rows",
                    mf_gguf_path(m->gguf), mf_tokenizer_n_vocab(m->tok), m->bound->hp.n_vocab);
 }
 
-enum { OPEN_DIRECTORY, OPEN_TEXT, OPEN_ALL };
+enum { OPEN_DIRECTORY, OPEN_TEXT, OPEN_ALL, OPEN_DRAFT };
 
 static void tell(minfer_progress_fn *progress, void *user, double share)
 {
@@ -88,7 +88,7 @@ static minfer_status open_parts(minfer_model *m, const char *path, int depth, mi
     if (!m->arch || !m->name) return MF_NOMEM(err);
     if (depth >= OPEN_TEXT) MF_TRY(load_text(m, err));
     tell(progress, user, 0.8);
-    if (depth >= OPEN_ALL) MF_TRY(bind(m, err));
+    if (depth >= OPEN_ALL) MF_TRY(bind(m, depth == OPEN_DRAFT ? "draft." : "", err));
     tell(progress, user, 1);
     return MINFER_OK;
 }
@@ -112,6 +112,12 @@ minfer_status minfer_model_open(const char *path, minfer_progress_fn *progress, 
                                 minfer_model **out, minfer_error *err)
 {
     return open_model(path, OPEN_ALL, progress, user, out, err);
+}
+
+minfer_status minfer_model_open_draft(const char *path, minfer_progress_fn *progress, void *user,
+                                      minfer_model **out, minfer_error *err)
+{
+    return open_model(path, OPEN_DRAFT, progress, user, out, err);
 }
 
 minfer_status minfer_model_open_vocab(const char *path, minfer_model **out, minfer_error *err)

@@ -19,4 +19,10 @@ struct minfer_model {
     _Atomic(mf_trie *) trie; /* what grammars see of the vocabulary; NULL until one asks */
 };
 
+/* Appends the <think> tag that a prompt ends in, with the blanks after it; nothing when it does not. */
+minfer_status mf_prompt_thinking(const minfer_model *m, const int32_t *ids, size_t n, mf_buf *opened,
+                                 minfer_error *err);
+/* Refuses a chat template that does not parse. A model without one has none to refuse. */
+minfer_status mf_chat_check(const minfer_model *m, minfer_error *err);
+
 #endif

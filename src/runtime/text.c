@@ -60,3 +60,29 @@ int32_t minfer_token_eos(const minfer_model *m)
 {
     return m->tok ? mf_tokenizer_eos(m->tok) : -1;
 }
+
+enum { TAIL = 8 }; /* tokens that a tag and the blanks after it may take */
+
+minfer_status mf_prompt_thinking(const minfer_model *m, const int32_t *ids, size_t n, mf_buf *opened,
+                                 minfer_error *err)
+{
+    static const char tag[] = "<think>";
+    mf_buf tail = {0};
+    bool ok = true;
+    for (size_t i = n > TAIL ? n - TAIL : 0; i < n && ok; i++)
+        ok = mf_tokenizer_piece(m->tok, ids[i], true, &tail);
+    size_t end = tail.len;
+    while (end && strchr(" \n", tail.data[end - 1])) end--;
+    if (ok && end >= sizeof tag - 1 && memcmp(tail.data + end - (sizeof tag - 1), tag, sizeof tag - 1) == 0)
+        ok = mf_buf_str(opened, tail.data + end - (sizeof tag - 1));
+    mf_buf_free(&tail);
+    return ok ? MINFER_OK : MF_NOMEM(err);
+}
+
+bool minfer_prompt_opens_thinking(const minfer_model *m, const int32_t *ids, size_t n)
+{
+    mf_buf opened = {0};
+    bool thinking = m->tok && mf_prompt_thinking(m, ids, n, &opened, NULL) == MINFER_OK && opened.len;
+    mf_buf_free(&opened);
+    return thinking;
+}

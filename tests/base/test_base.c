@@ -111,10 +111,12 @@ typedef struct {
     mf_pool *pool;
     int slots[SHARES];
     atomic_int sum, bad;
+    int ended; /* phases, counted by who ends them */
     int alone; /* this thread does nothing; -1: none */
 } pool_case;
 
-/* Each share of a round sees all shares of the round before finished. Odd rounds have one share only. */
+/* Each share of a round sees all shares of the round before finished, and what one thread did after them. Odd
+ * rounds have one share only. */
 static void pool_body(void *arg, int ith, int nth)
 {
     pool_case *c = arg;
@@ -122,13 +124,15 @@ static void pool_body(void *arg, int ith, int nth)
     uint32_t first = 0, share;
     for (int round = 1; round <= ROUNDS && ith != c->alone; round++) {
         uint32_t n = round % 2 ? 1 : SHARES, end = first + n;
-        while (mf_pool_claim(c->pool, end, &share)) {
-            if (share < first || share >= end) atomic_fetch_add(&c->bad, 1);
+        while (mf_pool_claim(c->pool, ith, end, &share)) {
+            if (share < first || share >= end || c->ended % ROUNDS != round - 1) atomic_fetch_add(&c->bad, 1);
             for (uint32_t i = 0; i < SHARES; i++)
                 if (n == 1 && round > 1 && c->slots[i] != round - 1) atomic_fetch_add(&c->bad, 1);
             if (n > 1) c->slots[share - first] = round;
-            mf_pool_finish(c->pool, end);
             atomic_fetch_add(&c->sum, 1);
+            if (!mf_pool_finish(c->pool, end)) continue;
+            c->ended++;
+            mf_pool_end_phase(c->pool, end);
         }
         first = end;
     }

@@ -63,12 +63,25 @@ def scripted(pieces, endless=False, n_ctx=512):
 SPEECH = ["<think>", "hm", "</think>", "Hi", b" ", b"\xf0", b"\x9f", b"\xa6", b"\x8a", b"!"]  # "Hi", a fox, and a mark
 
 
+def write_drafts(at):
+    """Models that would draft for speech.gguf, and one that repeats itself."""
+    scripted(SPEECH, endless=True).write(at("endless.gguf"))
+    scripted([p if p != "Hi" else "Ho" for p in SPEECH]).write(at("other-token.gguf"))
+    for n in (128, 129):
+        scripted(SPEECH + [f"x{i}" for i in range(n)]).write(at(f"longer-{n}.gguf"))
+    for name in ("bos", "eos"):
+        other = scripted(SPEECH)
+        other.set(f"tokenizer.ggml.{name}_token_id", U32T, 7)
+        other.write(at(f"other-{name}.gguf"))
+
+
 def write_all(folder):
     """Everything the transcripts name, made in folder. Returns name -> path."""
     folder = pathlib.Path(folder)
     at = lambda name: folder / name  # noqa: E731
     llama = (TINY / "tiny-llama-Q4_0.gguf").read_bytes()
     scripted(SPEECH).write(at("speech.gguf"))
+    write_drafts(at)
     plain = tiny_model.build("qwen2", n_ctx=64)
     plain.drop("tokenizer.chat_template")
     plain.write(at("plain.gguf"))
@@ -94,6 +107,7 @@ def write_all(folder):
     at("chat.json").write_text('[{"role": "user", "content": "Hi"}]')
     at("full.json").write_text('{"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": true, "tools": null, '
                                '"kwargs": {"mood": "calm"}, "special_tokens": {"bos_token": "<s>"}, "comment": 1}')
+    at("digits.gbnf").write_text('root ::= "<" [0-9]{2,5} ">"\n')
     at("bad.json").write_text('{"messages": [\n  {"role": }\n]}')
     at("number.json").write_text("42")
     at("none.json").write_text('{"tools": []}')

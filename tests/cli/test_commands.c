@@ -114,6 +114,8 @@ static void test_running(void **state)
     close(fd);
     STARVE(cli_run, "run", tiny(), "hello", "-n", "2", "--json-schema", schema, "-t", "1");
     unlink(schema);
+    STARVE(cli_run, "run", tiny(), "a b a b", "-n", "3", "--lookup", "--spec-draft-n", "2", "-v", "-t", "1");
+    STARVE(cli_run, "run", tiny(), "a b", "-n", "3", "--spec-draft", tiny(), "-t", "1");
     STARVE(cli_run, "run", tiny(), "--dump-graph", "/dev/null", "--dump-graph-json", "/dev/null", "-t", "1");
 }
 
@@ -128,6 +130,7 @@ static void test_measuring(void **state)
     STARVE(cli_logits, "logits", tiny(), "--text", "the cat", "-o", path, "-t", "1");
     STARVE(cli_perplexity, "perplexity", tiny(), text, "--n-ctx", "8", "--save-logits", path, "-t", "1");
     STARVE(cli_perplexity, "perplexity", tiny(), text, "--kl", path, "-o", "json", "-t", "1");
+    STARVE(cli_specverify, "specverify", tiny(), "-n", "2", "-r", "1", "-o", "json", "-t", "1");
     STARVE(cli_bench, "bench", tiny(), "-p", "2", "-n", "1", "-r", "1", "-o", "json", "-t", "1");
     unlink(path);
     unlink(text);

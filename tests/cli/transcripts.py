@@ -29,6 +29,8 @@ MACHINE = [(re.compile(p), r) for p, r in (
     (r"\| \d+ \| (scalar|avx2|avx512|neon) \|", "| N | T |"), (r"\d+\.\d\d ± \d+\.\d\d", "N ± N"),  # bench, as a table
     (r"(N ± N \|(?: \| \|)?) \d+\.\d\d \|(?: \d+ %)? \|", r"\1 N | N |"),
     (r'"cpu",\d+,(scalar|avx2|avx512|neon),', '"cpu",N,T,'), (r"(,T,\w+(?:,\d+){5}),[\d.,]+$", r"\1,N"),  # and as CSV
+    (r"(N ± N \|) \d+\.\d\d \| \d+\.\d\d \| (?:\d+ % |never )?\|$", r"\1 N | N | N |"),  # specverify
+    (r"(,T,\w+(?:,\d+){3}),\d+\.[\d.,]+$", r"\1,N"),
     (r"^(1> \d+,\d+,\d+),[\d.]+,", r"\1,N,"),  # perplexity
     (r"^(2>   cpu: barrier) .*", r"\1 N"), (r"^(2>   \S.*?) +\d+\.\d{3} +\d+\.\d %( +\d+)[ \d.]*$", r"\1 N\2"),  # times
     (r"\d+\.\d{3} ms", "N ms"))]

@@ -41,12 +41,12 @@ bool rows_tier(cpu_tier t, cpu_kernels *k)
 
 struct CMUnitTest tier_test(const char *name, CMUnitTestFunction f, cpu_tier t)
 {
-    static const cpu_tier tiers[] = {CPU_TIER_SCALAR, CPU_TIER_AVX2, CPU_TIER_AVX512};
-    static const char *const suffix[] = {"scalar", "avx2", "avx512"};
+    static cpu_tier tiers[CPU_TIER_COUNT];
     static char names[64][64];
     static size_t used;
     assert_true(used < COUNT(names));
-    snprintf(names[used], sizeof names[used], "%s %s", name, suffix[t]);
+    snprintf(names[used], sizeof names[used], "%s %s", name, cpu_tier_name(t));
+    tiers[t] = t;
     return (struct CMUnitTest){names[used++], f, NULL, NULL, (void *)(uintptr_t)&tiers[t]};
 }
 

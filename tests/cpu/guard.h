@@ -28,8 +28,9 @@ bool rows_tier(cpu_tier t, cpu_kernels *k);
     if (!rows_tier(*(const cpu_tier *)*(state), &k)) { SKIP_BECAUSE("this processor cannot run it"); }
 
 struct CMUnitTest tier_test(const char *name, CMUnitTestFunction f, cpu_tier t);
-#define ON_FAST_TIERS(t) tier_test(#t, t, CPU_TIER_AVX2), tier_test(#t, t, CPU_TIER_AVX512)
-#define ON_ALL_TIERS(t)  tier_test(#t, t, CPU_TIER_SCALAR), ON_FAST_TIERS(t)
+#define ON_FAST_TIERS(t) \
+    tier_test(#t, t, CPU_TIER_AVX2), tier_test(#t, t, CPU_TIER_AVX512), tier_test(#t, t, CPU_TIER_NEON)
+#define ON_ALL_TIERS(t) tier_test(#t, t, CPU_TIER_SCALAR), ON_FAST_TIERS(t)
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

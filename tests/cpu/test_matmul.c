@@ -345,6 +345,13 @@ static void avx512_has_the_bits_of_scalar(void **state)
     check_tier(CPU_TIER_AVX512);
 }
 
+static void neon_has_the_bits_of_scalar(void **state)
+{
+    (void)state;
+    NEED(CPU_TIER_NEON);
+    check_tier(CPU_TIER_NEON);
+}
+
 /* Rows so long that a panel does not fit the scratch memory, that fewer than a whole unit does, and that one
  * row of floats does not. */
 static void check_long_rows(cpu_tier t)
@@ -372,6 +379,13 @@ static void long_rows_avx512(void **state)
     (void)state;
     NEED(CPU_TIER_AVX512);
     check_long_rows(CPU_TIER_AVX512);
+}
+
+static void long_rows_neon(void **state)
+{
+    (void)state;
+    NEED(CPU_TIER_NEON);
+    check_long_rows(CPU_TIER_NEON);
 }
 
 /* Chains of products that underflow to -0: a lane without an element must not add +0. */
@@ -450,17 +464,19 @@ static void check_block(const cpu_act *a, const float *x, int32_t t, int32_t b)
 }
 
 /* Every number of a tile, by its description. */
-static void check_tile(const cpu_act *a, int32_t t, int32_t b)
+static void check_tile(const cpu_act *a, cpu_tier tier, int32_t t, int32_t b)
 {
     size_t nb = (size_t)a->k / 32, at = (size_t)t * nb + (size_t)b;
     int32_t tile = t / a->tok, width = a->nt - tile * a->tok < a->tok ? a->nt - tile * a->tok : a->tok;
     const int32_t *p = a->tiles + ((size_t)(tile * a->tok) * nb + (size_t)(b * width)) * ACT_DWORDS +
                        t % a->tok;
     int s[2] = {0, 0};
-    for (size_t i = 0; i < 32; i++) {
-        int8_t q = a->q[at * 32 + i];
+    for (int i = 0; i < 32; i++) {
+        int8_t q = a->q[at * 32 + (size_t)i];
+        int entry = i / 4, paired = entry / 2 * 2 * width + t % a->tok + entry % 2;
         s[i / 16] += q;
-        assert_int_equal((int8_t)((uint32_t)p[(ACT_Q + (int)i / 4) * width] >> 8 * (i % 4)), q);
+        uint32_t dword = (uint32_t)p[ACT_Q * width + (tier == CPU_TIER_NEON ? paired : entry * width)];
+        assert_int_equal((int8_t)(dword >> 8 * (i % 4)), q);
     }
     assert_int_equal(p[ACT_Z * width], -8 * (s[0] + s[1]));
     assert_int_equal((int16_t)p[ACT_PAIR * width], -16 * s[0]);
@@ -503,11 +519,12 @@ static void quantizing_is_right_and_the_same_everywhere(void **state)
             k.quantize(&a, x, ldx, nt / 2, nt, 0, 7);
             k.quantize(&a, x, ldx, 0, nt / 2, 0, nb);
             k.quantize(&a, x, ldx, nt / 2, nt, 7, nb);
-            if (tier) assert_memory_equal(mem[0], mem[1], bytes);
+            size_t same = tier == CPU_TIER_NEON ? (size_t)((uint8_t *)a.tiles - mem[1]) : bytes;
+            if (tier) assert_memory_equal(mem[0], mem[1], same); /* NEON's tiles have an order of their own */
             for (int32_t t = 0; t < nt; t++)
                 for (int32_t b = 0; b < nb; b++) {
                     check_block(&a, x + (size_t)t * ldx + (size_t)b * 32, t, b);
-                    check_tile(&a, t, b);
+                    check_tile(&a, tier, t, b);
                 }
         }
         mf_free(x);
@@ -571,8 +588,10 @@ int main(void)
         cmocka_unit_test(values_that_are_not_finite_stay_visible),
         cmocka_unit_test(scalar_is_near_the_exact_product),
         cmocka_unit_test(avx2_has_the_bits_of_scalar),
+        cmocka_unit_test(neon_has_the_bits_of_scalar),
         cmocka_unit_test(avx512_has_the_bits_of_scalar),
         cmocka_unit_test(long_rows_avx2),
+        cmocka_unit_test(long_rows_neon),
         cmocka_unit_test(long_rows_avx512),
         cmocka_unit_test(products_that_underflow_keep_their_sign),
     };

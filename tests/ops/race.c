@@ -240,7 +240,7 @@ static bool step_as(race *r, int32_t step, int32_t ith, int32_t nth)
     cpu_scratch layout;
     cpu_scratch_layout(r->dev, &r->g->graph, &layout);
     uint8_t *scratch = (uint8_t *)r->cache.alloc.arena[0].buf + (size_t)ith * layout.thread_bytes;
-    cpu_worker w = {ith, nth, scratch, layout.thread_bytes, &r->dev->kernels};
+    cpu_worker w = {ith, nth, ith, nth, scratch, layout.thread_bytes, &r->dev->kernels};
     return r->program->steps[step].fn(&r->program->steps[step], &w);
 }
 

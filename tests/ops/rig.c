@@ -44,6 +44,7 @@ static op_device rows[] = {
     {.name = "cpu scalar, 4 threads", .open = open_cpu, .number = CPU_TIER_SCALAR, .threads = 4},
     {.name = "cpu avx2, 3 threads", .open = open_cpu, .number = CPU_TIER_AVX2, .threads = 3},
     {.name = "cpu avx512, 2 threads", .open = open_cpu, .number = CPU_TIER_AVX512, .threads = 2},
+    {.name = "cpu neon, 3 threads", .open = open_cpu, .number = CPU_TIER_NEON, .threads = 3},
     {.name = "test", .open = open_test, .number = TEST_FUSED_ALL},
     {.name = "test, plain and causal", .open = open_test, .number = 0},
     {.name = "metal", .open = open_backend, .number = MF_BACKEND_METAL, .other_bits = true},

@@ -120,7 +120,7 @@ typedef void cpu_store_row_fn(mf_type type, void *dst, const float *x, int32_t n
  * -------------------------------------------------------------------------------------------------- */
 
 typedef struct cpu_kernels {
-    const char *tier; /* "scalar", "avx2", "avx512" */
+    const char *tier; /* "scalar", "avx2", "avx512", "neon" */
     cpu_quantize_fn *quantize;
     cpu_matmul_fn *matmul[MF_TYPE_COUNT]; /* NULL where the type is no weight type */
     cpu_attn_tile_fn *attn_tile;
@@ -143,11 +143,22 @@ void cpu_matmul_init_avx2(cpu_kernels *k);
 void cpu_rows_init_avx2(cpu_kernels *k);
 void cpu_matmul_init_avx512(cpu_kernels *k);
 void cpu_rows_init_avx512(cpu_kernels *k);
+void cpu_matmul_init_neon(cpu_kernels *k);
+void cpu_rows_init_neon(cpu_kernels *k);
 
-typedef enum cpu_tier { CPU_TIER_SCALAR, CPU_TIER_AVX2, CPU_TIER_AVX512, CPU_TIER_COUNT } cpu_tier;
+/* Those of one processor family in order; a table takes from all below its cap. */
+typedef enum cpu_tier {
+    CPU_TIER_SCALAR,
+    CPU_TIER_AVX2,
+    CPU_TIER_AVX512,
+    CPU_TIER_NEON, /* with dotprod; i8mm is used where the processor has it */
+    CPU_TIER_COUNT
+} cpu_tier;
 
 const char *cpu_tier_name(cpu_tier t);
-/* Compiled in, and this processor and its system have it (or it is emulated). */
+/* This build has its kernels: those of another processor family are left out. */
+bool cpu_tier_built(cpu_tier t);
+/* Built, and this processor and its system have it (or it is emulated). */
 bool cpu_tier_usable(cpu_tier t);
 /* The table of the highest usable tier that is not above cap. */
 void cpu_kernels_select(cpu_kernels *k, cpu_tier cap);

@@ -66,15 +66,6 @@ float *cpu_value(const cpu_emit *e, mf_id id)
     return (float *)(void *)((uint8_t *)m.buf + m.offset);
 }
 
-minfer_status cpu_reads_value(cpu_emit *e, mf_id id)
-{
-    return cpu_reads(e, cpu_value(e, id), mf_node_bytes(&e->x->graph->nodes[id]));
-}
-minfer_status cpu_writes_value(cpu_emit *e, mf_id id)
-{
-    return cpu_writes(e, cpu_value(e, id), mf_node_bytes(&e->x->graph->nodes[id]));
-}
-
 void cpu_share(const cpu_worker *w, int64_t n, int64_t unit, int64_t *a, int64_t *b)
 {
     int64_t units = (n + unit - 1) / unit;
@@ -118,7 +109,7 @@ static minfer_status emit_all(cpu_emit *e, mf_id a, mf_id b)
     return MINFER_OK;
 }
 
-enum { SHARE_COST = 1 << 18, MOST_SHARES = 4 }; /* per thread */
+enum { SHARE_COST = 1 << 18, MOST_SHARES = 16 }; /* per thread */
 
 /* More shares than threads where there is enough to do that taking one costs nothing: then a thread that is
  * slow or was put aside gets fewer. */
@@ -128,18 +119,66 @@ static uint32_t shares_of(int64_t cost, int32_t threads)
     return threads == 1 ? 1 : (uint32_t)threads * (uint32_t)(n < 1 ? 1 : n > MOST_SHARES ? MOST_SHARES : n);
 }
 
+static void link_phase(cpu_program *p, int32_t first, int32_t last, int32_t shares)
+{
+    const cpu_step *again = NULL;
+    for (int32_t i = first; i < last; i++) {
+        cpu_step *s = &p->steps[i];
+        s->shares = shares;
+        if (!s->reads_weights) continue;
+        if (!again) again = s;
+        s->again = again;
+    }
+}
+
+/* Tells every product whose weights are read after its own. */
+static void link_products(cpu_program *p)
+{
+    const cpu_step *after = NULL;
+    for (int32_t i = 2 * p->n_steps - 1; i >= 0; i--) { /* twice, since the first follows the last */
+        cpu_step *s = &p->steps[i % p->n_steps];
+        if (!s->reads_weights) continue;
+        s->after = after;
+        after = s;
+    }
+}
+
+/* The end of the steps from i on that no barrier divides. */
+static int32_t phase_end(const cpu_program *p, int32_t i)
+{
+    do i++;
+    while (i < p->n_steps && !p->steps[i].barrier);
+    return i;
+}
+
+/* The end of the phases from i on whose steps all give everything to one worker, as few tokens do. */
+static int32_t alone_end(const cpu_program *p, int32_t i)
+{
+    while (i < p->n_steps) {
+        int32_t end = phase_end(p, i);
+        for (int32_t j = i; j < end; j++)
+            if (p->steps[j].key <= 0 || p->steps[j].key > CPU_TILE_SMALL) return i;
+        i = end;
+    }
+    return i;
+}
+
 static minfer_status cut_phases(cpu_program *p, int32_t threads, minfer_error *err)
 {
     uint32_t share = 0;
     p->phases = mf_arena_array(&p->arena, (size_t)p->n_steps + 1, sizeof *p->phases);
     if (!p->phases) return MF_NOMEM(err);
-    for (int32_t i = 0, end; i < p->n_steps; i = end) {
-        int64_t cost = p->steps[i].cost;
-        for (end = i + 1; end < p->n_steps && !p->steps[end].barrier; end++) cost += p->steps[end].cost;
-        uint32_t n = shares_of(cost, threads);
-        p->phases[p->n_phases++] = (cpu_phase){i, end, share, share + n};
+    for (int32_t i = 0; i < p->n_steps;) {
+        int32_t last = alone_end(p, i) > i ? i : phase_end(p, i), alone = alone_end(p, last);
+        int64_t cost = 0;
+        for (int32_t j = i; j < last; j++) cost += p->steps[j].cost;
+        uint32_t n = last == i ? 1 : shares_of(cost, threads);
+        link_phase(p, i, last, (int32_t)n);
+        p->phases[p->n_phases++] = (cpu_phase){i, last, alone, share, share + n};
         share += n;
+        i = alone;
     }
+    link_products(p);
     return MINFER_OK;
 }
 
@@ -180,9 +219,9 @@ typedef struct {
 } running;
 
 /* at, when set, is the clock of the thread that times. */
-static void run_share(running *r, const cpu_phase *ph, const cpu_worker *w, int64_t *at)
+static void run_steps(running *r, int32_t first, int32_t last, const cpu_worker *w, int64_t *at)
 {
-    for (int32_t i = ph->first; i < ph->last; i++) {
+    for (int32_t i = first; i < last; i++) {
         const cpu_step *s = &r->p->steps[i];
         if (!s->fn(s, w)) atomic_store(&r->failed, i + 1);
         if (at) *at = mf_time_lap(&r->slots[s->slot], *at);
@@ -191,12 +230,17 @@ static void run_share(running *r, const cpu_phase *ph, const cpu_worker *w, int6
 
 static void run_phase(running *r, const cpu_phase *ph, cpu_worker *w, int64_t *at)
 {
+    mf_pool *pool = r->dev->pool;
     uint32_t share;
-    w->nth = (int32_t)(ph->end - ph->begin);
-    while (mf_pool_claim(r->dev->pool, ph->end, &share)) {
+    while (mf_pool_claim(pool, w->thread, ph->end, &share)) {
+        w->nth = (int32_t)(ph->end - ph->begin);
         w->ith = (int32_t)(share - ph->begin);
-        run_share(r, ph, w, at);
-        mf_pool_finish(r->dev->pool, ph->end);
+        run_steps(r, ph->first, ph->last, w, at);
+        if (!mf_pool_finish(pool, ph->end)) continue;
+        w->ith = 0;
+        w->nth = 1;
+        run_steps(r, ph->last, ph->alone, w, at);
+        mf_pool_end_phase(pool, ph->end);
     }
     if (at) *at = mf_time_lap(&r->slots[MF_TIME_BARRIER], *at);
 }
@@ -206,8 +250,9 @@ static void walk(void *arg, int ith, int nth)
     running *r = arg;
     bool timed = r->slots && ith == 0;
     int64_t at = timed ? mf_clock_ns() : 0;
-    (void)nth;
-    cpu_worker w = {.scratch = r->scratch + (size_t)ith * r->thread_bytes,
+    cpu_worker w = {.thread = ith,
+                    .threads = nth,
+                    .scratch = r->scratch + (size_t)ith * r->thread_bytes,
                     .scratch_bytes = r->thread_bytes,
                     .k = &r->dev->kernels};
     for (int32_t i = 0; i < r->p->n_phases; i++) run_phase(r, &r->p->phases[i], &w, timed ? &at : NULL);

@@ -1,7 +1,8 @@
 /* A program: nodes of one split, compiled to steps. One parallel region runs a whole program. A barrier
  * stands only where a step touches memory that steps since the last barrier touched from other workers; the
  * steps between two barriers are a phase. A phase is divided into shares, and whichever thread is free takes
- * the next: a worker below is a share, not a thread. */
+ * the next: a worker below is a share, not a thread. What cannot be divided is done by the thread that
+ * finishes a phase, before the others go on. */
 #ifndef MF_BACKENDS_CPU_PROGRAM_H
 #define MF_BACKENDS_CPU_PROGRAM_H
 
@@ -15,7 +16,8 @@ typedef struct cpu_device cpu_device;
 /* One share of a phase that runs. */
 typedef struct cpu_worker {
     int32_t ith, nth;
-    void *scratch; /* the thread's, scratch_bytes; holds nothing from step to step */
+    int32_t thread, threads; /* who has it */
+    void *scratch;           /* the thread's, scratch_bytes; holds nothing from step to step */
     size_t scratch_bytes;
     const cpu_kernels *k;
 } cpu_worker;
@@ -117,7 +119,11 @@ struct cpu_step {
     int32_t slot; /* of mf_op_times: the node's op, unless the emitter says otherwise */
     bool barrier; /* before this step: it begins a phase */
     cpu_key key;
-    int64_t cost; /* multiplications, where they are many; shares are cut by it */
+    int64_t cost;          /* multiplications, where they are many; shares are cut by it */
+    bool reads_weights;    /* as u.matmul says */
+    int32_t shares;        /* of its phase */
+    const cpu_step *after; /* of products: the one whose weights are read next, round and round; */
+    const cpu_step *again; /* the first of its phase */
     union {
         cpu_quantize_args quantize;
         cpu_matmul matmul;
@@ -139,7 +145,8 @@ typedef struct cpu_range {
 } cpu_range;
 
 typedef struct cpu_phase {
-    int32_t first, last; /* steps [first, last) */
+    int32_t first, last; /* steps [first, last), in shares */
+    int32_t alone;       /* steps [last, alone): done by the thread that finishes the last share */
     uint32_t begin, end; /* its shares */
 } cpu_phase;
 
@@ -177,9 +184,6 @@ minfer_status cpu_writes_anywhere(cpu_emit *e, const void *p, size_t bytes);
 
 /* Addresses of values as this device sees them. */
 float *cpu_value(const cpu_emit *e, mf_id id);
-/* cpu_reads and cpu_writes over a node's whole value. */
-minfer_status cpu_reads_value(cpu_emit *e, mf_id id);
-minfer_status cpu_writes_value(cpu_emit *e, mf_id id);
 /* The key for element-wise work on nt tokens of n features, and a worker's part under a key (tokens in
  * multiples of the activation tile, features of 32). */
 cpu_key cpu_key_for(int32_t n, int32_t nt);

@@ -1,6 +1,16 @@
-/* The table of emitters, and the scratch memory that their steps share. */
+/* What the emitters share: their table, the reading and writing of whole values, the layout of scratch
+ * memory. */
 #include "backends/cpu/steps.h"
 #include "backends/cpu/device.h"
+
+minfer_status cpu_reads_value(cpu_emit *e, mf_id id)
+{
+    return cpu_reads(e, cpu_value(e, id), mf_node_bytes(&e->x->graph->nodes[id]));
+}
+minfer_status cpu_writes_value(cpu_emit *e, mf_id id)
+{
+    return cpu_writes(e, cpu_value(e, id), mf_node_bytes(&e->x->graph->nodes[id]));
+}
 
 static minfer_status emit_nothing(cpu_emit *e, const mf_node *n)
 {

@@ -10,6 +10,10 @@ cpu_emit_fn cpu_emit_add, cpu_emit_mul, cpu_emit_swiglu, cpu_emit_silu, cpu_emit
 cpu_emit_fn cpu_emit_matmul, cpu_emit_permute, cpu_emit_batch_matmul;   /* steps_matmul.c */
 cpu_emit_fn cpu_emit_attn;                                              /* steps_attn.c */
 
+/* cpu_reads and cpu_writes over a node's whole value. */
+minfer_status cpu_reads_value(cpu_emit *e, mf_id id);
+minfer_status cpu_writes_value(cpu_emit *e, mf_id id);
+
 /* inv[n_rot / 2]: the frequencies of a rotation, factors and scaling applied. */
 minfer_status cpu_rope_frequencies(cpu_emit *e, const mf_node *n, const mf_attr_rope *r, double *inv);
 

@@ -49,12 +49,37 @@ minfer_status cpu_act_of(cpu_emit *e, const mf_node *reader, mf_id id, cpu_act *
 
 enum { ROW_UNIT = 16 }; /* shares of rows are multiples of the widest panel */
 
+static size_t row_bytes(const cpu_matmul *m)
+{
+    size_t n = 0;
+    mf_type_row_bytes(m->type, (uint64_t)m->k, &n); /* checked when the weight was registered */
+    return n;
+}
+
+/* Where this thread is going to read weights next: in the product that follows in its share, in the next
+ * share it will probably take, or in the one of the next phase. */
+static const uint8_t *next_weights(const cpu_step *s, const cpu_worker *w)
+{
+    const cpu_step *to = s->after;
+    cpu_worker then = *w;
+    if (to->again != s->again || to == s->again) {
+        bool more = w->ith + w->threads < w->nth;
+        to = more ? s->again : to;
+        then.ith = more ? w->ith + w->threads : w->thread;
+        then.nth = to->shares;
+    }
+    int64_t a, b;
+    cpu_share(&then, to->u.matmul.rows, ROW_UNIT, &a, &b);
+    return to->u.matmul.w + (size_t)a * row_bytes(&to->u.matmul);
+}
+
 static bool run_matmul(const cpu_step *s, const cpu_worker *w)
 {
     cpu_matmul m = s->u.matmul;
     int64_t a, b;
     cpu_share(w, m.rows, ROW_UNIT, &a, &b);
     m.scratch = w->scratch;
+    m.next = next_weights(s, w);
     if (a < b) w->k->matmul[m.type](&m, (int32_t)a, (int32_t)b);
     return true;
 }
@@ -62,9 +87,7 @@ static bool run_matmul(const cpu_step *s, const cpu_worker *w)
 static void work_matmul(const cpu_step *s, mf_time *t)
 {
     const cpu_matmul *m = &s->u.matmul;
-    size_t row;
-    mf_type_row_bytes(m->type, (uint64_t)m->k, &row); /* checked when the weight was registered */
-    t->bytes += row * (size_t)m->rows;
+    t->bytes += row_bytes(m) * (size_t)m->rows;
     t->macs += (uint64_t)m->k * (uint64_t)m->rows * (uint64_t)m->nt;
 }
 
@@ -84,6 +107,7 @@ minfer_status cpu_emit_matmul(cpu_emit *e, const mf_node *n)
     MF_TRY(cpu_push(e, run_matmul, n, 0, &s));
     s->cost = w->dims[0] * mf_node_elements(n);
     s->work = work_matmul;
+    s->reads_weights = true;
     s->u.matmul = (cpu_matmul){.type = w->type,
                                .rows = (int32_t)w->dims[1],
                                .k = (int32_t)w->dims[0],

@@ -1,6 +1,8 @@
 /* Which tiers this processor and its system can run, and the table of kernels for one. Detection only: the
- * kernels are ref/ and x86/. */
+ * kernels are ref/, x86/ and arm/. */
 #include "backends/cpu/kernels.h"
+
+#include "base/cpuarm.h"
 
 #include <string.h>
 
@@ -79,11 +81,21 @@ static const struct {
     [CPU_TIER_AVX2] = {"avx2", NULL, {NULL}},
     [CPU_TIER_AVX512] = {"avx512", NULL, {NULL}},
 #endif
+#if defined(__AARCH64EL__)
+    [CPU_TIER_NEON] = {"neon", mf_cpu_has_dotprod, {cpu_matmul_init_neon, cpu_rows_init_neon}},
+#else
+    [CPU_TIER_NEON] = {"neon", NULL, {NULL}},
+#endif
 };
 
 const char *cpu_tier_name(cpu_tier t)
 {
     return tiers[t].name;
+}
+
+bool cpu_tier_built(cpu_tier t)
+{
+    return tiers[t].usable != NULL;
 }
 
 bool cpu_tier_usable(cpu_tier t)

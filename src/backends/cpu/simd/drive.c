@@ -6,7 +6,7 @@
 #include "backends/cpu/ref/ref.h"
 #include "backends/cpu/simd/simd.h"
 
-enum { UNIT_ROWS = 64, UNIT_PANELS = UNIT_ROWS / 8 };
+enum { UNIT_ROWS = 64, UNIT_PANELS = UNIT_ROWS / 4 };
 
 static int32_t min32(int32_t a, int32_t b)
 {

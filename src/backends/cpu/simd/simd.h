@@ -1,5 +1,5 @@
-/* What the x86 tiers share: how a format's kernels present themselves to the driver (drive.c) that walks over
- * rows, tokens and blocks. Knows no instruction set. */
+/* What the vector tiers share: how a format's kernels present themselves to the driver (drive.c) that walks
+ * over rows, tokens and blocks. Knows no instruction set. */
 #ifndef MF_BACKENDS_CPU_SIMD_SIMD_H
 #define MF_BACKENDS_CPU_SIMD_SIMD_H
 
@@ -107,6 +107,22 @@ V_INLINE void x86_prefetch(const uint8_t *p, size_t bytes)
     cpu_matmul_fn cpu_matmul_f32_##tier, cpu_matmul_f16_##tier, cpu_matmul_bf16_##tier,                 \
         cpu_matmul_q4_0_##tier, cpu_matmul_q4_1_##tier, cpu_matmul_q5_0_##tier, cpu_matmul_q5_1_##tier, \
         cpu_matmul_q8_0_##tier, cpu_matmul_q4_k_##tier, cpu_matmul_q5_k_##tier, cpu_matmul_q6_k_##tier
+
+/* A tier's matmul entries in the kernel table. */
+#define X86_INIT(k, tier)                                   \
+    do {                                                    \
+        (k)->matmul[MF_TYPE_F32] = cpu_matmul_f32_##tier;   \
+        (k)->matmul[MF_TYPE_F16] = cpu_matmul_f16_##tier;   \
+        (k)->matmul[MF_TYPE_BF16] = cpu_matmul_bf16_##tier; \
+        (k)->matmul[MF_TYPE_Q4_0] = cpu_matmul_q4_0_##tier; \
+        (k)->matmul[MF_TYPE_Q4_1] = cpu_matmul_q4_1_##tier; \
+        (k)->matmul[MF_TYPE_Q5_0] = cpu_matmul_q5_0_##tier; \
+        (k)->matmul[MF_TYPE_Q5_1] = cpu_matmul_q5_1_##tier; \
+        (k)->matmul[MF_TYPE_Q8_0] = cpu_matmul_q8_0_##tier; \
+        (k)->matmul[MF_TYPE_Q4_K] = cpu_matmul_q4_k_##tier; \
+        (k)->matmul[MF_TYPE_Q5_K] = cpu_matmul_q5_k_##tier; \
+        (k)->matmul[MF_TYPE_Q6_K] = cpu_matmul_q6_k_##tier; \
+    } while (0)
 
 X86_KERNELS(avx2);
 X86_KERNELS(avx512);

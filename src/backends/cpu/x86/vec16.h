@@ -12,9 +12,15 @@
 #endif
 
 typedef __m512 vec;
-enum { VL = 16 };
+enum {
+    VL = 16,
+    V_SUMS = 8, /* of attn_block.inc in flight */
+};
 
-#define V_PREFETCH_HINT _MM_HINT_T1
+VEC_INLINE void v_prefetch(uintptr_t p)
+{
+    _mm_prefetch((const char *)p, _MM_HINT_T1);
+}
 
 VEC_INLINE vec v_set(float f)
 {
@@ -100,9 +106,11 @@ VEC_INLINE vec v_scale2(vec p, vec n)
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(p), e));
 }
 
+#include "backends/cpu/x86/quad.h"
+
 /* Of four vectors c, each with groups of four lanes g: (g0 + g2) + (g1 + g3) in every group, then
  * (group 0 + group 1) + (group 2 + group 3). Element i of the result belongs to c[i]. */
-VEC_INLINE __m128 v_fold4(const vec c[4])
+VEC_INLINE quad v_fold4(const vec c[4])
 {
     __m512 a = _mm512_add_ps(_mm512_unpacklo_ps(c[0], c[1]), _mm512_unpackhi_ps(c[0], c[1]));
     __m512 b = _mm512_add_ps(_mm512_unpacklo_ps(c[2], c[3]), _mm512_unpackhi_ps(c[2], c[3]));

@@ -8,9 +8,15 @@
 #include <immintrin.h>
 
 typedef __m256 vec;
-enum { VL = 8 };
+enum {
+    VL = 8,
+    V_SUMS = 8, /* of attn_block.inc in flight */
+};
 
-#define V_PREFETCH_HINT _MM_HINT_T0 /* this tier is faster when the next cells are in L1 */
+VEC_INLINE void v_prefetch(uintptr_t p)
+{
+    _mm_prefetch((const char *)p, _MM_HINT_T0); /* this tier is faster when the next cells are in L1 */
+}
 
 VEC_INLINE vec v_set(float f)
 {
@@ -92,9 +98,11 @@ VEC_INLINE vec v_scale2(vec p, vec n)
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(p), e));
 }
 
+#include "backends/cpu/x86/quad.h"
+
 /* Of four vectors c, each with groups of four lanes g: (g0 + g2) + (g1 + g3) in every group, then group 0 +
  * group 1. Element i of the result belongs to c[i]. */
-VEC_INLINE __m128 v_fold4(const vec c[4])
+VEC_INLINE quad v_fold4(const vec c[4])
 {
     __m256 a = _mm256_add_ps(_mm256_unpacklo_ps(c[0], c[1]), _mm256_unpackhi_ps(c[0], c[1]));
     __m256 b = _mm256_add_ps(_mm256_unpacklo_ps(c[2], c[3]), _mm256_unpackhi_ps(c[2], c[3]));

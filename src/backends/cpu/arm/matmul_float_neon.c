@@ -1,0 +1,40 @@
+/* F32, F16 and BF16 weights on NEON: matmul_float.inc with the words of vec_neon.h. 3 rows and
+ * 2 tokens take 24 of the 32 registers. */
+#include "backends/cpu/arm/vec_neon.h"
+
+#include "backends/cpu/simd/matmul_float.inc"
+
+/* clang-format off */
+#define FLOAT_KERNELS(name, type) \
+    FLOAT_KERNEL(name, type, 1, 1) FLOAT_KERNEL(name, type, 1, 2) \
+    FLOAT_KERNEL(name, type, 3, 1) FLOAT_KERNEL(name, type, 3, 2)
+/* clang-format on */
+#define FLOAT_TABLES(name) \
+    .rows = 3, .tokens = 2, .one = {name##_1_1, name##_1_2}, .full = {name##_3_1, name##_3_2}
+
+FLOAT_KERNELS(f32, MF_TYPE_F32)
+FLOAT_KERNELS(f16, MF_TYPE_F16)
+FLOAT_KERNELS(bf16, MF_TYPE_BF16)
+FLOAT_CONVERT(f16, MF_TYPE_F16)
+FLOAT_CONVERT(bf16, MF_TYPE_BF16)
+
+static const x86_float_format f32_format = {.value_bytes = 4, FLOAT_TABLES(f32)};
+static const x86_float_format f16_format = {
+    .value_bytes = 2, FLOAT_TABLES(f16), .convert = f16_convert, .f32 = &f32_format};
+static const x86_float_format bf16_format = {
+    .value_bytes = 2, FLOAT_TABLES(bf16), .convert = bf16_convert, .f32 = &f32_format};
+
+void cpu_matmul_f32_neon(const cpu_matmul *m, int32_t r0, int32_t r1)
+{
+    cpu_matmul_x86_float(&f32_format, m, r0, r1);
+}
+
+void cpu_matmul_f16_neon(const cpu_matmul *m, int32_t r0, int32_t r1)
+{
+    cpu_matmul_x86_float(&f16_format, m, r0, r1);
+}
+
+void cpu_matmul_bf16_neon(const cpu_matmul *m, int32_t r0, int32_t r1)
+{
+    cpu_matmul_x86_float(&bf16_format, m, r0, r1);
+}
