@@ -74,7 +74,7 @@ static task greedy(const rig *r)
 
 static task seeded(const rig *r)
 {
-    static const struct minfer_logit_bias bias[] = {{3, 2.0f}, {40, -1000.0f}};
+    static const minfer_logit_bias bias[] = {{3, 2.0f}, {40, -1000.0f}};
     task t = greedy(r);
     minfer_sampling_init(&t.sampling);
     t.sampling.seed = 7;
@@ -232,7 +232,7 @@ static void the_end_of_the_turn(void **state)
     rig r;
     rig_open(&r, models[1], MINFER_CACHE_F16, CTX);
     for (int i = 0; i < 12; i++) {
-        struct minfer_logit_bias bias[] = {{mf_tokenizer_eos(r.m->tok), (float)i * 0.7f}};
+        minfer_logit_bias bias[] = {{mf_tokenizer_eos(r.m->tok), (float)i * 0.7f}};
         task t = seeded(&r);
         t.sampling.logit_bias = bias;
         t.sampling.n_logit_bias = 1;
@@ -477,7 +477,7 @@ static void short_memory(void **state)
             minfer_generate_result result;
             minfer_sampler *sampler;
             assert_ok(minfer_session_rollback(r.s, PROMPT - 1, &err), &err);
-            assert_ok(minfer_sampler_create_for(r.m, &t.sampling, &sampler, &err), &err);
+            assert_ok(minfer_sampler_create(r.m, &t.sampling, &sampler, &err), &err);
             mf_mem_fail_at(at);
             minfer_status st = source == 2 ? minfer_draft_create_lookup(&o, &d, &err)
                                            : minfer_draft_create_model(source == 3 ? r.self : r.first, r.m,
