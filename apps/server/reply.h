@@ -75,12 +75,14 @@ bool srv_embeddings_body(const srv_request *r, const char *model, const float *v
 bool srv_tokens_body(const srv_request *r, const minfer_model *m, const int32_t *ids, size_t n, mf_buf *out);
 bool srv_text_body(const char *text, size_t n, mf_buf *out); /* {"content":"..."} */
 
-/* Log-probabilities of a row of logits: of id, and of the n likeliest (n <= SRV_MAX_TOP_LOGPROBS; fewer where
- * the row is shorter; first index first among equals). Bytes are left to the caller. */
+/* Log-probabilities of a row of logits: of id, and of the n likeliest, best first (the lower id among
+ * equals). Returns how many there are: n, or n_vocab where that is less. The bytes of tokens are the caller's
+ * to find. */
 typedef struct srv_rank {
     int32_t id;
     float logprob;
 } srv_rank;
-void srv_logprobs(const float *logits, int32_t n_vocab, int32_t id, float *logprob, srv_rank *top, size_t n);
+size_t srv_logprobs(const float *logits, int32_t n_vocab, int32_t id, float *logprob, srv_rank *top,
+                    size_t n);
 
 #endif
