@@ -52,8 +52,10 @@ static bool begin_choices(srv_exchange *x)
 {
     const srv_request *r = &x->job->request;
     for (; x->n_begun < x->job->n_choices; x->n_begun++) {
-        const srv_prompt *p = r->echo ? &r->prompts[x->n_begun / (x->job->n_choices / x->job->n_prompts)] : NULL;
-        if (!srv_reply_begin(x->reply, x->n_begun, x->thinking, p ? p->text : NULL, p ? p->n_text : 0, &x->out))
+        const srv_prompt *p = r->echo ? &r->prompts[x->n_begun / (x->job->n_choices / x->job->n_prompts)]
+                                      : NULL;
+        if (!srv_reply_begin(x->reply, x->n_begun, x->thinking, p ? p->text : NULL, p ? p->n_text : 0,
+                             &x->out))
             return false;
     }
     return true;
@@ -213,7 +215,8 @@ enum MHD_Result srv_answer_go_on(srv_exchange *x)
 static bool make_reply(srv_exchange *x)
 {
     srv_reply_info info = {.model = x->h->s->name, .created = (int64_t)time(NULL)};
-    if (getrandom(&info.nonce, sizeof info.nonce, 0) != sizeof info.nonce) info.nonce = (uint64_t)mf_clock_ns();
+    if (getrandom(&info.nonce, sizeof info.nonce, 0) != sizeof info.nonce)
+        info.nonce = (uint64_t)mf_clock_ns();
     x->reply = srv_reply_create(&x->job->request, &info);
     return x->reply != NULL;
 }
@@ -235,7 +238,8 @@ enum MHD_Result srv_answer_begin(srv_exchange *x)
     srv_error e = {0};
     srv_request r = {0};
     srv_server *s = x->h->s;
-    if (!srv_request_parse(x->route->endpoint, x->body.data ? x->body.data : "", x->body.len, &s->context, &r, &e))
+    if (!srv_request_parse(x->route->endpoint, x->body.data ? x->body.data : "", x->body.len, &s->context, &r,
+                           &e))
         return srv_send_error(x, &e);
     mf_buf_free(&x->body);
     x->job = srv_prepare(s, &r, &x->thinking, &e);
@@ -253,7 +257,7 @@ void srv_answer_free(srv_exchange *x)
         if (!srv_job_is_over(x->job)) atomic_fetch_add(&x->h->s->stats.left, 1);
         srv_conns_watch(&x->h->conns, x->conn, NULL, NULL);
         srv_job_leave(x->job);
-        if (x->h->s->worker) srv_worker_stir(x->h->s->worker);
+        srv_worker_stir(x->h->s->worker);
     }
     srv_reply_free(x->reply);
     srv_job_unref(x->job);

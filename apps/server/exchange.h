@@ -35,6 +35,7 @@ struct srv_exchange {
     size_t n_seen; /* bytes of the body, also those not kept */
     bool refused;  /* *error is the reply once the body has been passed over */
     srv_error error;
+    const char *allow; /* methods that the path has, where the request's is none */
 
     srv_job *job; /* NULL: none is needed, or not yet */
     srv_reply *reply;
@@ -43,7 +44,6 @@ struct srv_exchange {
     mf_buf out; /* to be sent, from `sent` on */
     size_t sent, n_begun;
     bool ended; /* nothing will be added to out */
-    bool keep_alive; /* the client is still there */
 
     pthread_mutex_t lock;
     bool woken, asleep; /* asleep: the connection is suspended */

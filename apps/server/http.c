@@ -11,9 +11,10 @@
 
 enum {
     THREADS = 4,
-    MEMORY = 65536,   /* bytes of a connection: bounds the headers of a request */
-    BODY_TIMES = 6,   /* a body may take so many times as long as headers */
-    OVER_TIMES = 4,   /* so many times too large a body is read to be refused in words; beyond, the line is cut */
+    MEMORY = 65536, /* bytes of a connection: bounds the headers of a request */
+    BODY_TIMES = 6, /* a body may take so many times as long as headers */
+    OVER_TIMES =
+        4, /* so many times too large a body is read to be refused in words; beyond, the line is cut */
 };
 
 /* ---- sleeping and waking ---- */
@@ -49,6 +50,7 @@ void srv_add_headers(srv_exchange *x, struct MHD_Response *r, const char *type)
     if (allowed) MHD_add_response_header(r, "Access-Control-Allow-Origin", allowed);
     if (origins->n && !(allowed && *allowed == '*')) MHD_add_response_header(r, "Vary", "Origin");
     MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    if (atomic_load(&x->h->s->state) == SRV_DRAINING) MHD_add_response_header(r, "Connection", "close");
 }
 
 static enum MHD_Result queue(srv_exchange *x, unsigned status, struct MHD_Response *r)
@@ -84,7 +86,7 @@ enum MHD_Result srv_send_error(srv_exchange *x, const srv_error *e)
     srv_add_headers(x, r, "application/json");
     if (e->status == 429 || e->status == 503) MHD_add_response_header(r, "Retry-After", "1");
     if (e->status == 401) MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
-    if (e->status == 405) MHD_add_response_header(r, "Allow", e->param);
+    if (x->allow) MHD_add_response_header(r, "Allow", x->allow);
     return queue(x, (unsigned)e->status, r);
 }
 
@@ -109,12 +111,9 @@ static const srv_route *find_route(const char *url, const char *method, const sr
 
 static bool refuse_method(srv_exchange *x, const srv_route *there, const char *url, const char *method)
 {
-    bool get = strcmp(there->method, "GET") == 0;
-    srv_refuse(&x->error, 405, "method_not_allowed", NULL, "%.16s is not a method of %s, but %s is", method, url,
-               there->method);
-    /* send_error tells it as Allow */
-    snprintf(x->error.param, sizeof x->error.param, "%s", get ? "GET, HEAD" : there->method);
-    return false;
+    x->allow = strcmp(there->method, "GET") == 0 ? "GET, HEAD" : there->method;
+    return srv_refuse(&x->error, 405, "method_not_allowed", NULL, "%.16s is not a method of %s, but %s is",
+                      method, url, there->method);
 }
 
 static const char *header(const srv_exchange *x, const char *name)
@@ -138,7 +137,8 @@ static bool check_body(srv_exchange *x)
     if (!srv_type_fits(type))
         return srv_refuse(&x->error, 415, NULL, NULL, "the body is %.80s; application/json is read", type);
     if (length && strtoull(length, NULL, 10) > most)
-        return srv_refuse(&x->error, 413, NULL, NULL, "the body has %.20s bytes; %zu are the most", length, most);
+        return srv_refuse(&x->error, 413, NULL, NULL, "the body has %.20s bytes; %zu are the most", length,
+                          most);
     return true;
 }
 
@@ -148,7 +148,8 @@ static bool check_headers(srv_exchange *x, const char *url, const char *method)
     x->route = find_route(url, method, &there);
     if (!x->route && there) return refuse_method(x, there, url, method);
     if (!x->route) return srv_refuse(&x->error, 404, NULL, NULL, "there is nothing at %.200s", url);
-    if (!x->route->open && !srv_key_fits(&x->h->s->o->keys, header(x, "Authorization"), header(x, "X-Api-Key")))
+    if (!x->route->open &&
+        !srv_key_fits(&x->h->s->o->keys, header(x, "Authorization"), header(x, "X-Api-Key")))
         return srv_refuse(&x->error, 401, "invalid_api_key", NULL,
                           "an API key is needed: Authorization: Bearer KEY");
     return check_state(x) && check_body(x);
@@ -158,11 +159,13 @@ static bool check_headers(srv_exchange *x, const char *url, const char *method)
 static enum MHD_Result send_preflight(srv_exchange *x)
 {
     const char *wanted = header(x, "Access-Control-Request-Headers");
-    struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "",
+                                                             MHD_RESPMEM_PERSISTENT);
     if (!r) return MHD_NO;
     srv_add_headers(x, r, NULL);
     MHD_add_response_header(r, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
-    MHD_add_response_header(r, "Access-Control-Allow-Headers", wanted ? wanted : "Authorization, Content-Type");
+    MHD_add_response_header(r, "Access-Control-Allow-Headers",
+                            wanted ? wanted : "Authorization, Content-Type");
     MHD_add_response_header(r, "Access-Control-Max-Age", "86400");
     return queue(x, MHD_HTTP_NO_CONTENT, r);
 }
@@ -279,12 +282,12 @@ static struct MHD_Daemon *start(srv_http *h, const struct addrinfo *at)
         flags |= MHD_USE_TLS;
     else
         tls[0].option = MHD_OPTION_END;
-    return MHD_start_daemon(flags, o->port, NULL, NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, ignore_log, NULL,
-                            MHD_OPTION_SOCK_ADDR, at->ai_addr, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
-                            MHD_OPTION_CONNECTION_LIMIT, o->max_conns, MHD_OPTION_CONNECTION_TIMEOUT,
-                            (unsigned)o->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
-                            MHD_OPTION_NOTIFY_COMPLETED, completed, h, MHD_OPTION_NOTIFY_CONNECTION, connection,
-                            h, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+    return MHD_start_daemon(
+        flags, o->port, NULL, NULL, handle, h, MHD_OPTION_EXTERNAL_LOGGER, ignore_log, NULL,
+        MHD_OPTION_SOCK_ADDR, at->ai_addr, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
+        MHD_OPTION_CONNECTION_LIMIT, o->max_conns, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->idle_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, h,
+        MHD_OPTION_NOTIFY_CONNECTION, connection, h, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 minfer_status srv_http_start(srv_http *h, srv_server *s, uint16_t *port, minfer_error *err)

@@ -46,8 +46,7 @@ static bool tokens_of_prompt(const srv_server *s, srv_job *j, size_t i, srv_erro
     int32_t bos = minfer_token_bos(s->model), eos = minfer_token_eos(s->model);
     if (ids->n > 0) return true;
     if (bos < 0) bos = eos;
-    if (bos < 0 || embed)
-        return srv_refuse(e, 400, NULL, field, "%s is empty", field);
+    if (bos < 0 || embed) return srv_refuse(e, 400, NULL, field, "%s is empty", field);
     mf_free(ids->v);
     if (!copy_ids(&(srv_prompt){.ids = &bos, .n_ids = 1}, ids, &err))
         return srv_refuse_status(e, field, MINFER_ERR_NOMEM, &err);
@@ -80,8 +79,7 @@ static bool fill(const srv_server *s, srv_job *j, srv_thinking *thinking, srv_er
     if (r->endpoint == SRV_EMBEDDINGS) return true;
     *thinking = r->endpoint == SRV_CHAT ? srv_prompt_thinking(s->model, j->prompts[0].v, j->prompts[0].n)
                                         : SRV_THINKING_NEVER;
-    if (!r->seed_given &&
-        getrandom(&r->sampling.seed, sizeof r->sampling.seed, 0) != sizeof r->sampling.seed)
+    if (!r->seed_given && getrandom(&r->sampling.seed, sizeof r->sampling.seed, 0) != sizeof r->sampling.seed)
         r->sampling.seed = (uint64_t)j->made_ns;
     return check_sampling(s, j, e) && srv_request_grammar(r, *thinking, &j->grammar, e);
 }

@@ -53,10 +53,12 @@ static bool tokenize(srv_exchange *x, const srv_request *r, mf_buf *b, srv_error
     minfer_error err = {0};
     int32_t *ids = NULL;
     size_t n = 0;
-    unsigned flags = (r->add_special ? MINFER_TOKENIZE_BOS : 0u) | (r->parse_special ? MINFER_TOKENIZE_SPECIAL : 0u);
+    unsigned flags = (r->add_special ? MINFER_TOKENIZE_BOS : 0u) |
+                     (r->parse_special ? MINFER_TOKENIZE_SPECIAL : 0u);
     const srv_prompt *p = &r->prompts[0];
     minfer_status st = minfer_tokenize(x->h->s->model, p->text, p->n_text, flags, &ids, &n, &err);
-    bool ok = st == MINFER_OK ? srv_tokens_body(r, x->h->s->model, ids, n, b) || srv_refuse(e, 500, NULL, NULL, "out of memory")
+    bool ok = st == MINFER_OK ? srv_tokens_body(r, x->h->s->model, ids, n, b) ||
+                                    srv_refuse(e, 500, NULL, NULL, "out of memory")
                               : srv_refuse_status(e, "content", st, &err);
     minfer_free(ids);
     return ok;
@@ -102,8 +104,8 @@ static enum MHD_Result page(srv_exchange *x)
 {
     const srv_page_file *f = srv_page_files;
     while (strcmp(f->path, x->route->path) != 0) f++;
-    struct MHD_Response *r =
-        MHD_create_response_from_buffer(f->n, (void *)(uintptr_t)f->data, MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *r = MHD_create_response_from_buffer(f->n, (void *)(uintptr_t)f->data,
+                                                             MHD_RESPMEM_PERSISTENT);
     if (!r) return MHD_NO;
     srv_add_headers(x, r, f->type);
     MHD_add_response_header(r, "Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'");

@@ -32,8 +32,8 @@ typedef struct srv_server {
     /* from SRV_READY on */
     const minfer_model *model;
     srv_worker *worker;
-    srv_context context;   /* what requests are read against */
-    const char *name;      /* of the model, as replies give it */
+    srv_context context; /* what requests are read against */
+    const char *name;    /* of the model, as replies give it */
     minfer_model_info info;
     int32_t n_ctx;
     size_t n_slots;

@@ -294,8 +294,9 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void free_worker(srv_worker *w)
+void srv_worker_free(srv_worker *w)
 {
+    if (!w) return;
     srv_slots_free(&w->slots);
     srv_queue_free(&w->queue);
     mf_free(w->tasks);
@@ -338,7 +339,7 @@ minfer_status srv_worker_start(const minfer_model *m, minfer_engine *e, const sr
     if (st == MINFER_OK)
         *out = w;
     else
-        free_worker(w);
+        srv_worker_free(w);
     return st;
 }
 
@@ -366,9 +367,7 @@ void srv_worker_drain(srv_worker *w)
 
 void srv_worker_stop(srv_worker *w)
 {
-    if (!w) return;
     atomic_store(&w->stop, true);
     srv_queue_close(&w->queue);
     pthread_join(w->thread, NULL);
-    free_worker(w);
 }

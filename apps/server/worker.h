@@ -31,7 +31,8 @@ size_t srv_worker_queued(srv_worker *w);
 
 /* No new jobs; those that are there are answered. */
 void srv_worker_drain(srv_worker *w);
-/* Ends at the next step whatever is left, with 503, waits for the thread, and frees. */
+/* Ends at the next step whatever is left, with 503, and waits for the thread. */
 void srv_worker_stop(srv_worker *w);
+void srv_worker_free(srv_worker *w); /* one that was stopped, or NULL */
 
 #endif
