@@ -76,8 +76,9 @@ typedef enum srv_tool_choice {
 
 typedef struct srv_tool {
     const char *name;
+    size_t index;           /* in the request's list */
     const char *parameters; /* JSON schema as text */
-    bool strict;
+    bool strict;            /* arguments satisfy the schema; else they are JSON of the model's making */
 } srv_tool;
 
 typedef struct srv_request {

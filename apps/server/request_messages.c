@@ -130,7 +130,7 @@ static bool read_calls(const srv_object *m, const json_t *calls, json_t *out)
 
 static bool read_message(const srv_object *m, json_t *out)
 {
-    const char *role;
+    const char *role = "";
     json_t *calls;
     if (!json_is_object(m->j)) return srv_type_refuse(m->e, m->path, "an object", m->j);
     if (!read_role(m, out, &role) || !srv_field_array(m, "tool_calls", &calls)) return false;

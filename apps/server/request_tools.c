@@ -27,6 +27,9 @@ static bool read_function(const srv_object *f, srv_tool *tool)
         return srv_field_refuse(f, "name", "expected a string of 1 to %d bytes", MAX_NAME);
     tool->parameters = no_parameters;
     if (!json_object_size(parameters.j)) return true;
+    const char *type = json_string_value(srv_field(&parameters, "type"));
+    if (type && strcmp(type, "object") != 0)
+        return srv_field_refuse(&parameters, "type", "'%.60s' is not 'object'", type);
     return srv_keep_json(parameters.j, f->mem, &tool->parameters, f->e);
 }
 
@@ -40,6 +43,7 @@ static bool read_tool(const srv_object *tool, srv_request *r, size_t i)
         return srv_field_refuse(tool, "type", "expected 'function'");
     if (!srv_field_object(tool, "function", path, &function)) return false;
     if (!function.j) return srv_field_refuse(tool, "function", "required, and missing");
+    r->tools[i].index = i;
     if (!read_function(&function, &r->tools[i])) return false;
     if (known(r, i, r->tools[i].name))
         return srv_field_refuse(&function, "name", "'%.60s' is there twice", r->tools[i].name);

@@ -245,17 +245,20 @@ static minfer_status mend(mf_grules *g, minfer_error *err)
     return MINFER_OK;
 }
 
+static minfer_status learn_facts(mf_grules *g, bool *known, uint32_t *culprit, minfer_error *err)
+{
+    MF_TRY(find(g, takes_none, known, err));
+    for (size_t r = 0; r < g->n; r++) g->v[r].nullable = known[r];
+    MF_TRY(check_left(g, culprit, err));
+    memset(known, 0, g->n * sizeof *known);
+    return check_ends(g, known, culprit, err);
+}
+
 minfer_status mf_grules_check(mf_grules *g, uint32_t *culprit, minfer_error *err)
 {
     bool *known = mf_calloc(g->n, sizeof *known);
     if (!known) return MF_NOMEM(err);
-    minfer_status st = check_ends(g, known, culprit, err);
-    if (st == MINFER_OK) {
-        memset(known, 0, g->n);
-        st = find(g, takes_none, known, err);
-    }
-    for (size_t r = 0; r < g->n; r++) g->v[r].nullable = known[r];
+    minfer_status st = learn_facts(g, known, culprit, err);
     mf_free(known);
-    if (st == MINFER_OK) st = check_left(g, culprit, err);
     return st == MINFER_OK ? mend(g, err) : st;
 }

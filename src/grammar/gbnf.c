@@ -22,22 +22,26 @@ typedef struct parser {
 
 /* ---- refusals and small things */
 
+minfer_status mf_gbnf_prefix(minfer_status st, const char *text, size_t at, minfer_error *err)
+{
+    size_t line = 1, start = 0;
+    for (size_t i = 0; i < at; i++)
+        if (text[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    return mf_fail_prefix(err, st, "line %zu, column %zu", line, mf_utf8_count(text + start, at - start) + 1);
+}
+
 static minfer_status fail_at(const parser *p, size_t at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static minfer_status fail_at(const parser *p, size_t at, const char *fmt, ...)
 {
-    size_t line = 1, start = 0;
-    for (size_t i = 0; i < at && i < p->n; i++)
-        if (p->s[i] == '\n') {
-            line++;
-            start = i + 1;
-        }
     va_list ap;
     va_start(ap, fmt);
     minfer_status st = mf_vfail(p->err, MINFER_ERR_ARG, fmt, ap);
     va_end(ap);
-    return mf_fail_prefix(p->err, st, "line %zu, column %zu", line,
-                          mf_utf8_count(p->s + start, at - start) + 1);
+    return mf_gbnf_prefix(st, p->s, at, p->err);
 }
 
 static int peek(const parser *p)

@@ -9,4 +9,7 @@
  * case. */
 minfer_status mf_gbnf_read(const char *text, size_t n, mf_grules *g, uint32_t *root, minfer_error *err);
 
+/* Puts the line and the column of a byte of the text in front of the message in err. */
+minfer_status mf_gbnf_prefix(minfer_status st, const char *text, size_t at, minfer_error *err);
+
 #endif

@@ -88,7 +88,7 @@ static minfer_status step(mf_matcher *m, uint32_t row, uint32_t class, uint32_t 
 
 /* ---- memory */
 
-static size_t bytes_in_use(const mf_matcher *m)
+size_t mf_matcher_bytes(const mf_matcher *m)
 {
     return mf_gsets_bytes(&m->sets) + m->n_states * (sizeof(state) + 4 * m->p->n_classes);
 }
@@ -105,7 +105,7 @@ static minfer_status forget(mf_matcher *m, minfer_error *err)
 static minfer_status tidy(mf_matcher *m, minfer_error *err)
 {
     size_t n = 0;
-    if (bytes_in_use(m) <= TIDY_BYTES) return MINFER_OK;
+    if (mf_matcher_bytes(m) <= TIDY_BYTES) return MINFER_OK;
     for (mf_gplace *a = m->places; a; a = a->next) n++;
     uint32_t **keep = mf_calloc(n, sizeof *keep);
     if (!keep) return MF_NOMEM(err);
@@ -135,7 +135,7 @@ static minfer_status walk(mf_matcher *m, uint32_t from, uint64_t *bits, minfer_e
         uint32_t to = m->rows[row + class];
         if (to == UNKNOWN) {
             MF_TRY(step(m, row, class, &to, err));
-            if (bytes_in_use(m) > MAX_BYTES)
+            if (mf_matcher_bytes(m) > MAX_BYTES)
                 return mf_fail(err, MINFER_ERR_LIMIT, "the grammar needs more than %d MiB of states",
                                MAX_BYTES >> 20);
         }
@@ -191,6 +191,7 @@ minfer_status mf_matcher_mask(mf_gplace *at, const uint64_t **bits, minfer_error
 {
     mf_matcher *m = at->m;
     MF_TRY(tidy(m, err));
+    m->sets.effort = 0;
     return mask_of(m, at->ended ? MF_GSET_BOTTOM : mf_gsets_like(&m->sets, at->set), bits, err);
 }
 
@@ -222,6 +223,7 @@ minfer_status mf_matcher_accept(mf_gplace *at, int32_t id, minfer_error *err)
     mf_str text = mf_trie_text(m->trie, id);
     if (at->ended || text.n == 0) return refuse(at, id, err);
     MF_TRY(tidy(m, err));
+    m->sets.effort = 0;
     MF_TRY(find_state(m, at->set, &s, err));
     for (size_t i = 0; i < text.n && s != DEAD; i++)
         MF_TRY(step(m, s * m->p->n_classes, m->p->class_of[(unsigned char)text.s[i]], &s, err));
@@ -237,6 +239,7 @@ bool mf_matcher_complete(const mf_gplace *at)
 
 minfer_status mf_matcher_restart(mf_gplace *at, minfer_error *err)
 {
+    at->m->sets.effort = 0;
     MF_TRY(mf_gsets_start(&at->m->sets, &at->set, err));
     at->ended = false;
     return MINFER_OK;

@@ -33,6 +33,7 @@ minfer_status mf_matcher_restart(mf_gplace *at, minfer_error *err);
 minfer_status mf_matcher_mask(mf_gplace *at, const uint64_t **bits, minfer_error *err);
 /* Goes on by a token; MINFER_ERR_ARG, and the place stays, when it may not come next. */
 minfer_status mf_matcher_accept(mf_gplace *at, int32_t id, minfer_error *err);
+size_t mf_matcher_bytes(const mf_matcher *m); /* of sets and states in use */
 /* The text is complete and cannot go on. */
 bool mf_matcher_complete(const mf_gplace *at);
 

@@ -91,6 +91,7 @@ minfer_status mf_program_read(mf_program *p, const char *text, size_t n, mf_str 
     minfer_status st = mf_gbnf_read(text, n, &g, &root, err);
     if (st == MINFER_OK) st = mf_grules_check(&g, &bad, err);
     if (st == MINFER_OK) st = mf_program_make(p, &g, root, err);
+    if (bad != MF_G_NONE) mf_gbnf_prefix(st, text, g.v[bad].at, err);
     if (culprit)
         *culprit = bad == MF_G_NONE ? (mf_str){"", 0} : (mf_str){text + g.v[bad].at, g.v[bad].name.n};
     mf_grules_free(&g);

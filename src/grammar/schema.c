@@ -130,9 +130,9 @@ minfer_status mf_schema_new_rule(mf_schema *s, const char *at, uint32_t *rule)
 
 minfer_status mf_schema_put_rule(mf_schema *s, uint32_t rule, const mf_buf *text)
 {
-    bool ok = mf_buf_printf(&s->out, "r%u ::= ", rule) && mf_buf_append(&s->out, text->data, text->len) &&
-              mf_buf_char(&s->out, '\n');
-    return ok ? MINFER_OK : MF_NOMEM(s->err);
+    bool ok = mf_buf_printf(&s->out, "r%u ::= ", rule);
+    ok = ok && (text->len ? mf_buf_append(&s->out, text->data, text->len) : mf_buf_str(&s->out, "\"\""));
+    return ok && mf_buf_char(&s->out, '\n') ? MINFER_OK : MF_NOMEM(s->err);
 }
 
 /* ---- keywords */
@@ -407,51 +407,6 @@ static minfer_status rest_of(mf_schema *s, mf_splace p, const char *key, mf_spla
     return mf_schema_keep(s, rest->j);
 }
 
-static minfer_status put_any_of(mf_schema *s, mf_splace p, const char *key, mf_buf *b)
-{
-    json_t *list = json_object_get(p.j, key);
-    size_t n = json_array_size(list), n_put = 0;
-    minfer_status st = MINFER_OK;
-    mf_splace rest;
-    if (!json_is_array(list)) return mf_schema_fail(s, MINFER_ERR_ARG, p.at, "%s is not a list", key);
-    if (n == 0) return mf_schema_impossible(s, p.at, "%s is empty", key);
-    MF_TRY(rest_of(s, p, key, &rest));
-    for (size_t i = 0; i < n; i++) {
-        char place[24];
-        mf_splace one;
-        uint32_t rule;
-        snprintf(place, sizeof place, "%zu", i);
-        MF_TRY(mf_schema_below(s, p, key, place, json_array_get(list, i), &one));
-        written w = mark(s);
-        st = constrains(rest.j) ? mf_schema_merge(s, rest, one, &one) : MINFER_OK;
-        if (st == MINFER_OK) st = mf_schema_rule(s, one, &rule);
-        if (!take_back(s, w, st)) return st;
-        if (st != MINFER_OK) continue;
-        if (!mf_buf_printf(b, n_put++ ? " | r%u" : "r%u", rule)) return MF_NOMEM(s->err);
-    }
-    return n_put ? MINFER_OK : st;
-}
-
-static minfer_status put_all_of(mf_schema *s, mf_splace p, mf_buf *b)
-{
-    json_t *list = json_object_get(p.j, "allOf");
-    mf_splace all;
-    uint32_t rule;
-    if (!json_is_array(list) || json_array_size(list) == 0)
-        return mf_schema_fail(s, MINFER_ERR_ARG, p.at, "allOf is not a list with entries");
-    MF_TRY(rest_of(s, p, "allOf", &all));
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        char place[24];
-        mf_splace one;
-        snprintf(place, sizeof place, "%zu", i);
-        MF_TRY(mf_schema_below(s, p, "allOf", place, json_array_get(list, i), &one));
-        MF_TRY(mf_schema_merge(s, all, one, &all));
-    }
-    all.at = p.at;
-    MF_TRY(mf_schema_rule(s, all, &rule));
-    return mf_buf_printf(b, "r%u", rule) ? MINFER_OK : MF_NOMEM(s->err);
-}
-
 /* ---- references */
 
 static int hex_digit(char c)
@@ -522,6 +477,71 @@ static minfer_status ref_target(mf_schema *s, mf_splace p, mf_splace *target)
     *target = (mf_splace){NULL, ref};
     return resolve(s, p.at, ref, &target->j);
 }
+
+static minfer_status put_any_of(mf_schema *s, mf_splace p, const char *key, mf_buf *b)
+{
+    json_t *list = json_object_get(p.j, key);
+    size_t n = json_array_size(list), n_put = 0;
+    minfer_status st = MINFER_OK;
+    mf_splace rest;
+    if (!json_is_array(list)) return mf_schema_fail(s, MINFER_ERR_ARG, p.at, "%s is not a list", key);
+    if (n == 0) return mf_schema_impossible(s, p.at, "%s is empty", key);
+    MF_TRY(rest_of(s, p, key, &rest));
+    for (size_t i = 0; i < n; i++) {
+        char place[24];
+        mf_splace one;
+        uint32_t rule;
+        snprintf(place, sizeof place, "%zu", i);
+        MF_TRY(mf_schema_below(s, p, key, place, json_array_get(list, i), &one));
+        written w = mark(s);
+        st = constrains(rest.j) ? mf_schema_merge(s, rest, one, &one) : MINFER_OK;
+        if (st == MINFER_OK) st = mf_schema_rule(s, one, &rule);
+        if (!take_back(s, w, st)) return st;
+        if (st != MINFER_OK) continue;
+        if (!mf_buf_printf(b, n_put++ ? " | r%u" : "r%u", rule)) return MF_NOMEM(s->err);
+    }
+    return n_put ? MINFER_OK : st;
+}
+
+/* Replaces a reference, and what that refers to, by the schema meant; what stands beside it comes after it.
+ */
+static minfer_status follow_refs(mf_schema *s, mf_splace *p)
+{
+    for (int i = 0; json_object_get(p->j, "$ref"); i++) {
+        mf_splace target, rest;
+        if (i == MAX_DEPTH)
+            return mf_schema_fail(s, MINFER_ERR_LIMIT, p->at, "references to references deeper than %d",
+                                  MAX_DEPTH);
+        MF_TRY(ref_target(s, *p, &target));
+        MF_TRY(rest_of(s, *p, "$ref", &rest));
+        if (constrains(rest.j)) MF_TRY(mf_schema_merge(s, target, rest, &target));
+        *p = target;
+    }
+    return MINFER_OK;
+}
+
+static minfer_status put_all_of(mf_schema *s, mf_splace p, mf_buf *b)
+{
+    json_t *list = json_object_get(p.j, "allOf");
+    mf_splace all;
+    uint32_t rule;
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return mf_schema_fail(s, MINFER_ERR_ARG, p.at, "allOf is not a list with entries");
+    MF_TRY(rest_of(s, p, "allOf", &all));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        char place[24];
+        mf_splace one;
+        snprintf(place, sizeof place, "%zu", i);
+        MF_TRY(mf_schema_below(s, p, "allOf", place, json_array_get(list, i), &one));
+        MF_TRY(follow_refs(s, &one));
+        MF_TRY(mf_schema_merge(s, all, one, &all));
+    }
+    all.at = p.at;
+    MF_TRY(mf_schema_rule(s, all, &rule));
+    return mf_buf_printf(b, "r%u", rule) ? MINFER_OK : MF_NOMEM(s->err);
+}
+
+/* ---- references as rules */
 
 /* A reference is a rule of its own, made once: so that schemas may contain themselves. */
 static minfer_status ref_rule(mf_schema *s, mf_splace target, uint32_t *rule);

@@ -55,11 +55,14 @@ static bool put_between(mf_buf *b, const char *lo, const char *hi, int n)
 static bool put_range(mf_buf *b, int64_t lo, int64_t hi)
 {
     bool ok = mf_buf_char(b, '('), first = true;
-    int64_t power = 10; /* the least number with a digit more */
-    for (int n = 1; n <= 18 && ok; n++, power *= 10) {
+    int64_t least = 0, most = 9; /* of n digits */
+    for (int n = 1; n <= 18 && ok; n++) {
         char x[24], y[24];
-        if (lo >= power || hi < (n == 1 ? 0 : power / 10)) continue;
-        int64_t least = n == 1 ? 0 : power / 10, most = power - 1;
+        if (n > 1) {
+            least = most + 1;
+            most = most * 10 + 9;
+        }
+        if (lo > most || hi < least) continue;
         snprintf(x, sizeof x, "%lld", (long long)(lo > least ? lo : least));
         snprintf(y, sizeof y, "%lld", (long long)(hi < most ? hi : most));
         ok = (first || mf_buf_str(b, " | ")) && put_between(b, x, y, n);

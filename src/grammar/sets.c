@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 2000, MAX_WORK = 1 << 18, MIN_SLOTS = 256, N_UNIONS = 1 << 12 };
+enum { MAX_DEPTH = 2000, MAX_WORK = 1 << 18, MAX_EFFORT = 1 << 21, MIN_SLOTS = 256, N_UNIONS = 1 << 12 };
 
 void mf_gsets_free(mf_gsets *s)
 {
@@ -105,6 +105,8 @@ static minfer_status unite(mf_gsets *s, uint32_t a, uint32_t b, int depth, uint3
 static minfer_status merge(mf_gsets *s, mf_gentry *v, size_t *n, int depth, minfer_error *err)
 {
     size_t k = 0;
+    s->effort += (uint32_t)*n;
+    if (s->effort > MAX_EFFORT) return too_many(err);
     if (*n > 1) qsort(v, *n, sizeof *v, by_place);
     for (size_t i = 0; i < *n; i++) {
         if (k > 0 && v[k - 1].pos == v[i].pos && v[k - 1].count == v[i].count)
@@ -211,7 +213,7 @@ static bool grow_seen(mf_gsets *s)
 static minfer_status visit(mf_gsets *s, uint32_t pos, uint32_t count, uint32_t rest, minfer_error *err)
 {
     mf_gentry e = {pos, count, rest};
-    if (s->n_work >= MAX_WORK) return too_many(err);
+    if (s->n_work >= MAX_WORK || ++s->effort > MAX_EFFORT) return too_many(err);
     if (s->n_work * 2 >= s->n_seen && !grow_seen(s)) return MF_NOMEM(err);
     size_t mask = s->n_seen - 1, i = hash_entries(&e, 1) & mask;
     for (; s->seen[i]; i = (i + 1) & mask)

@@ -29,6 +29,7 @@ typedef struct mf_gpair {
 typedef struct mf_gsets { /* zero-initialise */
     const mf_program *p;
     uint32_t horizon;
+    uint32_t effort; /* entries visited and merged; the user sets it to 0 before what is to be limited */
     mf_gstack *v;
     size_t n, cap;
     mf_gentry *entries;

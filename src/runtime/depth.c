@@ -9,7 +9,9 @@ static const double better = 0.5;        /* weight of a measured time below the 
 static const double worse = 0.1;         /* ... and above it, where most of what disturbs lies; */
 static const double worst = 2;           /* such a time counts as at most this much of the estimate */
 static const double unknown_slope = 0.2; /* of a plain pass, per drafted token */
-enum { PLAIN_EVERY = 128 };              /* rounds after which the plain pass is measured again */
+/* Rounds after which the plain pass is measured again, and after which the cost of another one is not known
+ * any more: what was measured while something else was running would keep a depth from ever being tried. */
+enum { PLAIN_EVERY = 128, FORGET = 40 };
 
 void mf_depth_init(mf_depth *d, int32_t most)
 {
@@ -25,7 +27,7 @@ static void update(double *estimate, double ns)
 void mf_depth_saw_pass(mf_depth *d, int32_t n, int64_t ns)
 {
     update(&d->pass_ns[n], (double)(ns > 0 ? ns : 1));
-    if (n == 0) d->since_plain = 0;
+    d->age[n] = 0;
 }
 
 void mf_depth_saw_draft(mf_depth *d, int32_t n, int64_t ns)
@@ -77,7 +79,9 @@ int32_t mf_depth_choose(mf_depth *d, int32_t kind)
         d->counts[kind][i].tries *= fade;
         d->counts[kind][i].hits *= fade;
     }
-    if (!(d->pass_ns[0] > 0) || ++d->since_plain > PLAIN_EVERY) return 0;
+    for (int32_t n = 1; n <= d->most; n++)
+        if (++d->age[n] > FORGET) d->pass_ns[n] = 0;
+    if (!(d->pass_ns[0] > 0) || ++d->age[0] > PLAIN_EVERY) return 0;
     double rate = 1 / mf_depth_ns(d, 0);
     for (int32_t n = 1; n <= d->most; n++) {
         double r = mf_depth_tokens(d, kind, n) / mf_depth_ns(d, n);

@@ -22,13 +22,14 @@ typedef struct mf_depth {
     mf_depth_count counts[MF_DEPTH_KINDS][MF_DEPTH_MAX];
     double pass_ns[MF_DEPTH_MAX + 1]; /* by number of drafted tokens; 0: not known */
     double draft_ns;                  /* of one drafted token */
-    int32_t since_plain;              /* rounds since pass_ns[0] was measured */
+    int32_t age[MF_DEPTH_MAX + 1];    /* rounds since then */
 } mf_depth;
 
 void mf_depth_init(mf_depth *d, int32_t most);
 
 /* The best depth for a draft of this kind, 0..most; 0 also when the cost of a plain pass is not known or was
- * measured long ago. Fades the kind's counts by one round. */
+ * measured long ago. Fades the kind's counts by one round, and forgets the costs of other passes that were
+ * measured long ago. */
 int32_t mf_depth_choose(mf_depth *d, int32_t kind);
 
 /* Token `place` (0: the first) of a draft was compared with what the target chose. */

@@ -110,6 +110,12 @@ static void test_running(void **state)
     STARVE(cli_run, "run", tiny(), "hello", "-n", "2", "--ids", "-t", "1");
     STARVE(cli_run, "run", tiny(), "a b a b", "-n", "3", "--lookup", "--spec-draft-n", "2", "-v", "-t", "1");
     STARVE(cli_run, "run", tiny(), "a b", "-n", "3", "--spec-draft", tiny(), "-t", "1");
+    char schema[] = "/tmp/minfer-schema-XXXXXX";
+    int fd = mkstemp(schema);
+    assert_int_equal(write(fd, "{\"type\":\"integer\"}", 18), 18);
+    close(fd);
+    STARVE(cli_run, "run", tiny(), "hello", "-n", "2", "--json-schema", schema, "-t", "1");
+    unlink(schema);
     STARVE(cli_run, "run", tiny(), "--dump-graph", "/dev/null", "--dump-graph-json", "/dev/null", "-t", "1");
 }
 

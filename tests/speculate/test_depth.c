@@ -118,6 +118,21 @@ static void test_disturbance(void **state)
     assert_true(w.tokens / w.ms > 0.85 * best_rate(&w, 8, &before));
 }
 
+/* What was measured while the machine was busy does not keep depths from being tried for ever. */
+static void test_bad_start(void **state)
+{
+    (void)state;
+    world w = {.base = 10, .slope = 1, .draft = 0, .share = 0.95};
+    int32_t at = 0;
+    mf_rng_seed(&w.rng, 5);
+    mf_depth_init(&w.d, 8);
+    mf_depth_saw_pass(&w.d, 0, 10 * MS);
+    for (int32_t n = 1; n <= 8; n++) mf_depth_saw_pass(&w.d, n, 1000 * MS);
+    rounds(&w, 100);
+    rounds(&w, 100);
+    assert_true(w.tokens / w.ms > 0.9 * best_rate(&w, 8, &at));
+}
+
 /* Kinds are counted apart. */
 static void test_kinds(void **state)
 {
@@ -154,8 +169,9 @@ static void test_costs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rates),  cmocka_unit_test(test_first_round),
-                                       cmocka_unit_test(test_change), cmocka_unit_test(test_disturbance),
-                                       cmocka_unit_test(test_kinds),  cmocka_unit_test(test_costs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rates),     cmocka_unit_test(test_first_round),
+                                       cmocka_unit_test(test_change),    cmocka_unit_test(test_disturbance),
+                                       cmocka_unit_test(test_bad_start), cmocka_unit_test(test_kinds),
+                                       cmocka_unit_test(test_costs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

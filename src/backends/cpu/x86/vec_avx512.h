@@ -26,8 +26,8 @@ enum {
     V_AHEAD = 1,  /* few tokens: a block is unpacked into the first-level cache while the last one is
                      multiplied */
     V_PANELS = 2, /* panels of 32-blocks multiplied together: one broadcast serves two products */
-    V_GROUP = CPU_TILE_SMALL,   /* tokens multiplied together: all of a tile */
-    V_UNIT_BYTES = CPU_SCRATCH, /* unpacked panels that stay in the second-level cache */
+    V_GROUP = CPU_TILE_SMALL,       /* tokens multiplied together: all of a tile */
+    V_UNIT_BYTES = CPU_SCRATCH / 4, /* unpacked panels that stay in the second-level cache */
 };
 
 /* ---- integers */
