@@ -33,7 +33,8 @@ struct srv_exchange {
     const srv_route *route;
     mf_buf body;
     size_t n_seen; /* bytes of the body, also those not kept */
-    bool refused;  /* *error is the reply once the body has been passed over */
+    bool preflight;
+    bool refused; /* *error is the reply once the body has been passed over */
     srv_error error;
     const char *allow; /* methods that the path has, where the request's is none */
 

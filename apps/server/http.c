@@ -172,10 +172,13 @@ static enum MHD_Result send_preflight(srv_exchange *x)
 
 /* ---- one request ---- */
 
-static srv_conn *conn_of(struct MHD_Connection *c)
+/* A reply before the body is read costs the connection, and clients that are still sending may not see it: so
+ * a body is passed over first, unless it is huge or its client waits for a word. */
+static bool reply_at_once(const srv_exchange *x)
 {
-    const union MHD_ConnectionInfo *i = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return i ? i->socket_context : NULL;
+    const char *length = header(x, "Content-Length");
+    if (header(x, "Expect")) return true;
+    return length && strtoull(length, NULL, 10) / OVER_TIMES > x->h->s->o->max_body;
 }
 
 static enum MHD_Result begin(srv_http *h, struct MHD_Connection *c, const char *url, const char *method,
@@ -191,8 +194,9 @@ static enum MHD_Result begin(srv_http *h, struct MHD_Connection *c, const char *
     pthread_mutex_init(&x->lock, NULL);
     atomic_fetch_add(&h->n_exchanges, 1);
     srv_conns_deadline(&h->conns, x->conn, h->s->o->header_s * BODY_TIMES);
-    if (strcmp(method, "OPTIONS") == 0 && h->s->o->origins.n) return send_preflight(x);
-    return check_headers(x, url, method) ? MHD_YES : srv_send_error(x, &x->error);
+    x->preflight = strcmp(method, "OPTIONS") == 0 && h->s->o->origins.n;
+    x->refused = !x->preflight && !check_headers(x, url, method);
+    return x->refused && reply_at_once(x) ? srv_send_error(x, &x->error) : MHD_YES;
 }
 
 static enum MHD_Result take_body(srv_exchange *x, const char *data, size_t *n)
@@ -220,6 +224,7 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *c, const char *
     if (!x) return begin(user, c, url, method, state);
     if (*n) return take_body(x, data, n);
     srv_conns_deadline(&x->h->conns, x->conn, 0);
+    if (x->preflight) return send_preflight(x);
     if (x->refused) return srv_send_error(x, &x->error);
     return x->job ? srv_answer_go_on(x) : x->route->handle(x);
 }

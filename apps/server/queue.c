@@ -76,6 +76,7 @@ srv_job *srv_queue_pop(srv_queue *q, bool wait)
 void srv_queue_stir(srv_queue *q)
 {
     pthread_mutex_lock(&q->lock);
+    purge(q);
     pthread_cond_signal(&q->news);
     pthread_mutex_unlock(&q->lock);
 }

@@ -23,7 +23,7 @@ srv_admission srv_queue_push(srv_queue *q, srv_job *j, size_t spare);
 /* The oldest job, whose reference goes to the caller; jobs whose clients have left are let go on the way.
  * NULL: none. wait: until there is one, or news of another kind. */
 srv_job *srv_queue_pop(srv_queue *q, bool wait);
-/* Wakes the worker: somebody left. */
+/* Somebody left: lets go of the jobs that nobody waits for, and wakes the worker. */
 void srv_queue_stir(srv_queue *q);
 /* Admits no more jobs; those that wait stay. */
 void srv_queue_close(srv_queue *q);

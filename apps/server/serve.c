@@ -27,8 +27,6 @@ static minfer_status check(const app_options *o, minfer_error *err)
     if (!cert != !key)
         return mf_fail(err, MINFER_ERR_ARG, "%s needs %s, too", cert ? "--tls-cert" : "--tls-key",
                        cert ? "--tls-key" : "--tls-cert");
-    for (size_t i = 0; i < o->server.keys.n; i++)
-        if (!*o->server.keys.v[i]) return mf_fail(err, MINFER_ERR_ARG, "--api-key is empty");
     return app_engine_check(o, err);
 }
 

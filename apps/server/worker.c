@@ -103,6 +103,7 @@ static void sweep(srv_worker *w)
     if (kept < w->n_tasks)
         for (size_t i = 0; i < kept; i++) w->tasks[i].parked = false;
     w->n_tasks = kept;
+    atomic_store(&w->stats->busy, (int)kept);
 }
 
 /* ---- sessions of tasks ---- */
