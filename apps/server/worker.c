@@ -132,6 +132,7 @@ static size_t common(const srv_task *a, const srv_task *b)
 static bool better_later(const srv_worker *w, const srv_task *t)
 {
     enum { CLEARLY = 32 };
+    if (!w->slots.reuse) return false;
     size_t now = srv_slots_known(&w->slots, t->tokens, t->n);
     for (const srv_task *older = w->tasks; older < t; older++) {
         if (older->parked || !reading_prompt(older)) continue;
@@ -152,30 +153,30 @@ static size_t promised(const srv_worker *w)
     return n;
 }
 
+static void note_known(srv_worker *w, srv_task *t)
+{
+    bool first = t->choice % (t->job->n_choices / t->job->n_prompts) == 0;
+    if (t->counted) return;
+    t->counted = true;
+    srv_job_count(t->job, 0, first ? t->n_fed : 0);
+    if (first) atomic_fetch_add(&w->stats->cached_tokens, t->n_fed);
+}
+
 /* Gives t a session; false: not now. */
 static bool find_slot(srv_worker *w, srv_task *t)
 {
     minfer_error err = {0};
     size_t others = promised(w);
-    if (t->parked || (w->slots.reuse && !t->alone && better_later(w, t))) return false;
+    if (t->parked || (!t->alone && better_later(w, t))) return false;
+    if (others && !srv_slots_room(&w->slots, t->tokens, t->n, others)) return false;
     minfer_status st = srv_slots_take(&w->slots, t->tokens, t->n, t->alone, &t->slot, &t->n_fed, &err);
-    if (st != MINFER_OK) {
-        t->slot = NULL;
-        srv_task_fail(t, &err);
-        return false;
+    if (st == MINFER_OK) {
+        note_known(w, t);
+        return true;
     }
-    if (others && !srv_slots_room(&w->slots, t->n - t->n_fed + others)) {
-        srv_slots_give(&w->slots, t->slot, false);
-        t->slot = NULL;
-        return false;
-    }
-    if (!t->counted) {
-        t->counted = true;
-        bool first = t->choice % (t->job->n_choices / t->job->n_prompts) == 0;
-        srv_job_count(t->job, 0, first ? t->n_fed : 0);
-        if (first) atomic_fetch_add(&w->stats->cached_tokens, t->n_fed);
-    }
-    return true;
+    t->slot = NULL;
+    srv_task_fail(t, &err);
+    return false;
 }
 
 /* The engine has no cells for a step: free slots give up theirs; then the youngest task, which goes on when
