@@ -1,7 +1,8 @@
 /* Reading one tool call byte by byte. */
 #include "server/call.h"
 
-#include <jansson.h>
+#include "server/fields.h"
+
 #include <string.h>
 
 enum { MAX_NAME = 1000 }; /* bytes of a key or name as written */
@@ -16,7 +17,7 @@ static bool decode(mf_buf *b)
 {
     json_error_t e;
     json_t *j = json_loadb(b->data, b->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
-    if (!j && json_error_code(&e) == json_error_out_of_memory) return false;
+    if (!j && srv_json_nomem(&e)) return false;
     b->len = 0;
     bool ok = mf_buf_append(b, j ? json_string_value(j) : "", j ? json_string_length(j) : 0);
     json_decref(j);

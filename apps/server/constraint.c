@@ -74,7 +74,7 @@ static void put_until(build *b, const char *name, const char *tag, bool may_end,
 {
     size_t n = strlen(tag);
     for (size_t k = 0; k < n; k++) {
-        PUT(b, "%s%zu ::= \"%c\" ", name, k, tag[k]);
+        PUT(b, "%s%zu ::= %s\"%c\" ", name, k, may_end ? "| " : "", tag[k]);
         if (k + 1 < n)
             PUT(b, "%s%zu", name, k + 1);
         else
@@ -83,7 +83,7 @@ static void put_until(build *b, const char *name, const char *tag, bool may_end,
             PUT(b, " | \"%c\" %s1 | [^%c%c] %s0", tag[0], name, tag[0], tag[k], name);
         else
             PUT(b, " | [^%c] %s0", tag[0], name);
-        put(b, may_end ? " | \n" : "\n");
+        put(b, "\n");
     }
 }
 
