@@ -222,6 +222,7 @@ void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out)
     *out = (minfer_engine_info){.n_ctx = e->n_ctx,
                                 .n_threads = e->n_threads,
                                 .n_vocab = e->model->bound->hp.n_vocab,
+                                .n_unused = mf_kv_unused(&e->kv),
                                 .backends = e->backends,
                                 .cpu_tier = e->tier,
                                 .cache_type = cache_name(e->base.kv_format),
