@@ -103,7 +103,7 @@ bool srv_call_byte(srv_call *c, char byte)
     if (c->scan.state == SRV_SCAN_BAD) return true;
     if (!keep(c, before == SRV_SCAN_STRING, byte)) return false;
     if (c->scan.depth > 1 || (now != SRV_SCAN_AFTER && now != SRV_SCAN_COLON)) return true;
-    int field = c->field;
+    srv_call_field field = c->field;
     c->field = SRV_CALL_NOTHING;
     if (field == SRV_CALL_KEY) return decode(&c->key);
     if (field == SRV_CALL_NAME) return end_name(c);
