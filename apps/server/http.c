@@ -172,6 +172,12 @@ static enum MHD_Result send_preflight(srv_exchange *x)
 
 /* ---- one request ---- */
 
+static srv_conn *conn_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *i = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return i ? i->socket_context : NULL;
+}
+
 /* A reply before the body is read costs the connection, and clients that are still sending may not see it: so
  * a body is passed over first, unless it is huge or its client waits for a word. */
 static bool reply_at_once(const srv_exchange *x)
