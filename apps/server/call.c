@@ -1,7 +1,8 @@
 /* Reading one tool call byte by byte. */
 #include "server/call.h"
 
-#include <jansson.h>
+#include "server/fields.h"
+
 #include <string.h>
 
 enum { MAX_NAME = 1000 }; /* bytes of a key or name as written */
@@ -16,7 +17,7 @@ static bool decode(mf_buf *b)
 {
     json_error_t e;
     json_t *j = json_loadb(b->data, b->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
-    if (!j && json_error_code(&e) == json_error_out_of_memory) return false;
+    if (!j && srv_json_nomem(&e)) return false;
     b->len = 0;
     bool ok = mf_buf_append(b, j ? json_string_value(j) : "", j ? json_string_length(j) : 0);
     json_decref(j);
@@ -102,7 +103,7 @@ bool srv_call_byte(srv_call *c, char byte)
     if (c->scan.state == SRV_SCAN_BAD) return true;
     if (!keep(c, before == SRV_SCAN_STRING, byte)) return false;
     if (c->scan.depth > 1 || (now != SRV_SCAN_AFTER && now != SRV_SCAN_COLON)) return true;
-    int field = c->field;
+    srv_call_field field = c->field;
     c->field = SRV_CALL_NOTHING;
     if (field == SRV_CALL_KEY) return decode(&c->key);
     if (field == SRV_CALL_NAME) return end_name(c);

@@ -6,12 +6,20 @@
 #include "server/json_scan.h"
 #include "server/request.h"
 
+typedef enum srv_call_field {
+    SRV_CALL_NOTHING,
+    SRV_CALL_KEY,
+    SRV_CALL_NAME,
+    SRV_CALL_ARGUMENTS,
+    SRV_CALL_OTHER
+} srv_call_field;
+
 typedef struct srv_call { /* zero-initialise, with tools */
     const srv_tool *tools;
     size_t n_tools;
     bool only; /* other fields than those of a call make it none */
     srv_json_scan scan;
-    enum { SRV_CALL_NOTHING, SRV_CALL_KEY, SRV_CALL_NAME, SRV_CALL_ARGUMENTS, SRV_CALL_OTHER } field;
+    srv_call_field field; /* what is being read */
     mf_buf key, name;
     mf_buf args;          /* JSON text; control characters in its strings escaped */
     const srv_tool *tool; /* once the name is complete */

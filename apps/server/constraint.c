@@ -74,7 +74,7 @@ static void put_until(build *b, const char *name, const char *tag, bool may_end,
 {
     size_t n = strlen(tag);
     for (size_t k = 0; k < n; k++) {
-        PUT(b, "%s%zu ::= \"%c\" ", name, k, tag[k]);
+        PUT(b, "%s%zu ::= %s\"%c\" ", name, k, may_end ? "| " : "", tag[k]);
         if (k + 1 < n)
             PUT(b, "%s%zu", name, k + 1);
         else
@@ -83,7 +83,7 @@ static void put_until(build *b, const char *name, const char *tag, bool may_end,
             PUT(b, " | \"%c\" %s1 | [^%c%c] %s0", tag[0], name, tag[0], tag[k], name);
         else
             PUT(b, " | [^%c] %s0", tag[0], name);
-        put(b, may_end ? " | \n" : "\n");
+        put(b, "\n");
     }
 }
 
@@ -188,23 +188,33 @@ static bool put_all(build *b, srv_thinking thinking)
     return (!calls || put_calls(b)) && put_answer(b);
 }
 
+bool srv_request_gbnf(const srv_request *r, srv_thinking thinking, mf_buf *text, srv_error *e)
+{
+    *e = (srv_error){0};
+    bool strict = r->tool_choice == SRV_TOOLS_AUTO && any_strict(r);
+    if (r->constraint == SRV_FREE && r->tool_choice != SRV_TOOLS_FORCED && !strict) return true;
+    build b = {.r = r, .e = e};
+    bool ok = put_all(&b, thinking);
+    if (ok && b.failed) ok = srv_refuse(e, 500, NULL, NULL, "out of memory");
+    if (!ok) mf_buf_free(&b.text);
+    *text = b.text;
+    return ok;
+}
+
 bool srv_request_grammar(const srv_request *r, srv_thinking thinking, minfer_grammar **out, srv_error *e)
 {
+    mf_buf text = {0};
+    minfer_error err;
+    bool free = r->constraint == SRV_FREE;
     *out = NULL;
-    *e = (srv_error){0};
-    bool free = r->constraint == SRV_FREE, strict = r->tool_choice == SRV_TOOLS_AUTO && any_strict(r);
-    if (free && r->tool_choice != SRV_TOOLS_FORCED && !strict) return true;
     if (!free && !make_alone(r, out, e)) return false;
     if (!free && thinking == SRV_THINKING_NEVER && r->tool_choice == SRV_TOOLS_NONE) return true;
     minfer_grammar_free(*out);
     *out = NULL;
-    build b = {.r = r, .e = e};
-    bool ok = put_all(&b, thinking);
-    if (ok && b.failed) ok = srv_refuse(e, 500, NULL, NULL, "out of memory");
-    minfer_error err;
-    minfer_status st = ok ? minfer_grammar_create(b.text.data, b.text.len, out, &err) : MINFER_OK;
-    mf_buf_free(&b.text);
-    return st == MINFER_OK ? ok : srv_refuse_status(e, free ? "tools" : constraint_field(r), st, &err);
+    if (!srv_request_gbnf(r, thinking, &text, e)) return false;
+    minfer_status st = text.len ? minfer_grammar_create(text.data, text.len, out, &err) : MINFER_OK;
+    mf_buf_free(&text);
+    return st == MINFER_OK || srv_refuse_status(e, free ? "tools" : constraint_field(r), st, &err);
 }
 
 /* ---- may an answer begin with thoughts? */

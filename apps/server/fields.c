@@ -29,6 +29,11 @@ static size_t too_deep(const char *s, size_t n)
     return n;
 }
 
+bool srv_json_nomem(const json_error_t *why)
+{
+    return !why->text[0] || json_error_code(why) == json_error_out_of_memory;
+}
+
 json_t *srv_json_read(const char *text, size_t n, bool strict, srv_error *e)
 {
     json_error_t why;
@@ -45,7 +50,7 @@ json_t *srv_json_read(const char *text, size_t n, bool strict, srv_error *e)
     }
     json_t *j = json_loadb(text, n, (strict ? JSON_REJECT_DUPLICATES : 0) | JSON_ALLOW_NUL | JSON_DECODE_ANY,
                            &why);
-    if (!j && json_error_code(&why) == json_error_out_of_memory) {
+    if (!j && srv_json_nomem(&why)) {
         srv_nomem_refuse(e);
     } else if (!j) {
         srv_refuse(e, 400, NULL, NULL, "invalid JSON at line %d, column %d: %s", why.line, why.column,

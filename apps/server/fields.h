@@ -10,6 +10,9 @@
  * filled. */
 json_t *srv_json_read(const char *text, size_t n, bool strict, srv_error *e);
 
+/* Reading failed for want of memory, which jansson often leaves without a word. */
+bool srv_json_nomem(const json_error_t *why);
+
 /* An object being read. Strings that are kept go to mem. */
 typedef struct srv_object {
     const json_t *j;

@@ -142,5 +142,7 @@ srv_thinking srv_prompt_thinking(const minfer_model *m, const int32_t *ids, size
 /* The grammar of the answers: response_format or grammar, forced tool calls, or both, behind what may be
  * thought before. *out NULL: none, all is allowed. Refusals name the field. */
 bool srv_request_grammar(const srv_request *r, srv_thinking thinking, minfer_grammar **out, srv_error *e);
+/* The same as text; *text, which is empty before, stays so where there is none. */
+bool srv_request_gbnf(const srv_request *r, srv_thinking thinking, mf_buf *text, srv_error *e);
 
 #endif

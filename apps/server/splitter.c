@@ -16,8 +16,9 @@ typedef enum state {
     ANSWER_START, /* a call without a tag may come */
     ANSWER,
     CALL,
-    BROKEN_CALL, /* what follows of a call that is no JSON, up to its closing tag */
-    AFTER_CALL,
+    BROKEN_CALL,   /* what follows of a call that is no JSON, up to its closing tag */
+    AFTER_CALL,    /* the closing tag may come, or what models write by mistake */
+    BETWEEN_CALLS, /* blanks are dropped unless text follows */
     OVER,
 } state;
 
@@ -84,7 +85,7 @@ static bool has_at(const srv_splitter *s, size_t at, const char *tag)
 static bool may_become(const srv_splitter *s, size_t at, const char *tag)
 {
     size_t n = s->held.len - at;
-    return !s->final && n < strlen(tag) && memcmp(s->held.data + at, tag, n) == 0;
+    return n < strlen(tag) && memcmp(s->held.data + at, tag, n) == 0;
 }
 
 static bool find(const srv_splitter *s, const char *tag, size_t *at)
@@ -117,7 +118,7 @@ static bool go(srv_splitter *s, state next)
 static bool step_start(srv_splitter *s)
 {
     size_t blank = leading(s, blanks);
-    if (blank == s->held.len || may_become(s, blank, think_tag)) return false;
+    if (blank == s->held.len || (!s->final && may_become(s, blank, think_tag))) return false;
     if (!has_at(s, blank, think_tag)) return go(s, ANSWER_START);
     size_t n = blank + strlen(think_tag);
     if (!s->r->reasoning) emit(s, SRV_CONTENT, s->held.data, n);
@@ -224,25 +225,34 @@ static bool tag_counts(const srv_splitter *s)
            (scan->state == SRV_SCAN_STRING && s->at > s->from && s->held.data[s->at - 1] == '\n');
 }
 
+/* One byte more; true when the call is decided, one way or the other. Whether it comes out before it is
+ * complete may depend on its bytes alone, not on how they came. */
+static bool call_byte(srv_splitter *s)
+{
+    size_t hold = s->r->tool_choice == SRV_TOOLS_FORCED ? 0 : HELD_ARGS;
+    if (!srv_call_byte(&s->call, s->held.data[s->at])) s->failed = true;
+    if (s->failed || s->call.scan.state == SRV_SCAN_BAD) return true;
+    s->at++;
+    if (s->call.scan.state == SRV_SCAN_DONE || (!s->started && s->at - s->from > HELD_CALL)) return true;
+    if (!s->started && srv_call_streams(&s->call) && s->call.args.len > hold) emit_call(s);
+    return false;
+}
+
 static bool step_call(srv_splitter *s)
 {
-    for (; s->at < s->held.len; s->at++) {
+    while (s->at < s->held.len) {
         if (tag_counts(s)) {
-            if (may_become(s, s->at, call_end)) break;
+            if (!s->final && may_become(s, s->at, call_end)) break;
             if (has_at(s, s->at, call_end))
                 return srv_call_ready(&s->call) ? complete_call(s) : give_up_call(s);
         }
-        if (!srv_call_byte(&s->call, s->held.data[s->at])) s->failed = true;
-        if (s->failed || s->call.scan.state == SRV_SCAN_BAD) return !s->failed && give_up_call(s);
-        if (s->call.scan.state != SRV_SCAN_DONE) continue;
-        if (!s->call.tool) return give_up_call(s);
-        s->at++;
-        return complete_call(s);
+        if (!call_byte(s)) continue;
+        bool whole = s->call.scan.state == SRV_SCAN_DONE && s->call.tool;
+        return !s->failed && (whole ? complete_call(s) : give_up_call(s));
     }
     if (s->final) return srv_call_ready(&s->call) ? complete_call(s) : give_up_call(s);
-    size_t hold = s->r->tool_choice == SRV_TOOLS_FORCED ? 0 : HELD_ARGS;
-    if (srv_call_streams(&s->call) && (s->started || s->call.args.len > hold)) emit_call(s);
-    return !s->started && s->held.len > HELD_CALL && give_up_call(s);
+    if (s->started) emit_call(s);
+    return false;
 }
 
 static bool step_broken_call(srv_splitter *s)
@@ -270,7 +280,7 @@ static bool step_after_call(srv_splitter *s)
     if (blank == s->held.len || may_become(s, blank, call_end)) return false;
     if (has_at(s, blank, call_end)) {
         drop(s, blank + strlen(call_end));
-        return go(s, ANSWER);
+        return go(s, BETWEEN_CALLS);
     }
     if (s->held.data[blank] == '{' && s->tagged) return begin_call(s, blank, true);
     if (s->held.data[blank] != '}') return go(s, ANSWER);
@@ -290,6 +300,7 @@ static bool step(srv_splitter *s)
     case CALL: return step_call(s);
     case BROKEN_CALL: return step_broken_call(s);
     case AFTER_CALL: return step_after_call(s);
+    case BETWEEN_CALLS: return leading(s, blanks) < s->held.len && go(s, ANSWER);
     case OVER: break;
     }
     s->held.len = 0;
@@ -318,7 +329,7 @@ bool srv_splitter_finish(srv_splitter *s)
         emit(s, SRV_REASONING, s->held.data, without_trailing(s, s->held.len, s->r->reasoning ? blanks : ""));
     else if (s->state == BROKEN_CALL)
         emit(s, SRV_CALL_ARGS, s->held.data, s->held.len);
-    else if (s->state != AFTER_CALL && (!s->n_calls || leading(s, blanks) < s->held.len))
+    else if (s->state != AFTER_CALL && s->state != BETWEEN_CALLS)
         emit(s, SRV_CONTENT, s->held.data, s->held.len);
     s->held.len = 0;
     return !s->failed;
