@@ -33,8 +33,8 @@ class Client(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="minfer-serve-"))
-        made.scripted(["Hel", "lo ", "you", "."]).write(cls.folder / "hello.gguf")
-        made.scripted(["Ok.", " ", *(CALL[i:i + 5] for i in range(0, len(CALL), 5))]).write(cls.folder / "tools.gguf")
+        made.scripted(["Hel", "lo ", "you", b"."]).write(cls.folder / "hello.gguf")
+        made.scripted(["Ok.", b" ", CALL[:14], CALL[14:30], CALL[30:41], CALL[41:]]).write(cls.folder / "tools.gguf")
         tiny_model.build("qwen2", n_ctx=4096, seed=5).write(cls.folder / "random.gguf")
 
     @classmethod
