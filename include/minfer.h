@@ -448,6 +448,42 @@ MINFER_API minfer_status minfer_generate(minfer_session *s, minfer_sampler *samp
                                          size_t n_prompt, const minfer_generate_options *o,
                                          minfer_generate_result *result, minfer_error *err);
 
+/* ---- answers, one token at a time ---- */
+
+/* For programs that feed sessions themselves, such as several in one batch: what minfer_generate does between
+ * two forward passes. Draws tokens and turns them into text. */
+typedef struct minfer_answer minfer_answer;
+
+typedef struct minfer_answer_options { /* as in minfer_generate_options */
+    int32_t max_tokens;
+    const char *const *stop;
+    size_t n_stop;
+    bool ignore_end, special;
+} minfer_answer_options;
+
+typedef struct minfer_piece {
+    int32_t id;       /* the token; -1: none */
+    const char *text; /* n bytes that became certain with it: whole characters, nothing of a possible stop
+                         string; valid until the answer's next call */
+    size_t n;
+    bool ended;     /* nothing more can be drawn: minfer_answer_finish has the rest */
+    bool end_token; /* the token ends the turn */
+} minfer_piece;
+
+/* sampler must outlive the answer and serves it alone meanwhile; its grammar begins anew. o is copied. */
+MINFER_API minfer_status minfer_answer_create(const minfer_model *m, minfer_sampler *sampler,
+                                              const minfer_answer_options *o, minfer_answer **out,
+                                              minfer_error *err);
+MINFER_API void minfer_answer_free(minfer_answer *a);
+/* Draws the next token from logits[n_vocab]; history holds prompt and answer so far. Unless it ended the
+ * answer, the caller feeds it. */
+MINFER_API minfer_status minfer_answer_next(minfer_answer *a, const float *logits, const int32_t *history,
+                                            size_t n_history, minfer_piece *p, minfer_error *err);
+/* The end, also when the caller wants no more or has no room: the text that was held back, and whether the
+ * answer came to its own end (MINFER_FINISH_STOP) or was cut (MINFER_FINISH_LENGTH). */
+MINFER_API minfer_status minfer_answer_finish(minfer_answer *a, minfer_piece *p, minfer_finish *finish,
+                                              minfer_error *err);
+
 /* ---- conversations ---- */
 
 /* Messages and the session that has seen them. A turn renders what there is to see with the chat template and

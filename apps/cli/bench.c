@@ -242,4 +242,4 @@ static minfer_status run(const app_options *o, minfer_error *err)
     return st;
 }
 
-const cli_command cli_bench = {check, run};
+const app_program cli_bench = {check, run};

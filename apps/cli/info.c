@@ -212,4 +212,4 @@ static minfer_status run(const app_options *o, minfer_error *err)
     return st;
 }
 
-const cli_command cli_info = {NULL, run};
+const app_program cli_info = {NULL, run};

@@ -84,4 +84,4 @@ static minfer_status run(const app_options *o, minfer_error *err)
     return st;
 }
 
-const cli_command cli_list = {NULL, run};
+const app_program cli_list = {NULL, run};

@@ -82,4 +82,4 @@ static minfer_status run(const app_options *o, minfer_error *err)
     return st == MINFER_OK ? closed : st;
 }
 
-const cli_command cli_logits = {check, run};
+const app_program cli_logits = {check, run};

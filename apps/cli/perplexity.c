@@ -317,4 +317,4 @@ static minfer_status run(const app_options *o, minfer_error *err)
     return st;
 }
 
-const cli_command cli_perplexity = {check, run};
+const app_program cli_perplexity = {check, run};

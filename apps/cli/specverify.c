@@ -174,4 +174,4 @@ static minfer_status run(const app_options *o, minfer_error *err)
     return st;
 }
 
-const cli_command cli_specverify = {app_engine_check, run};
+const app_program cli_specverify = {app_engine_check, run};

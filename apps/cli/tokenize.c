@@ -74,4 +74,4 @@ static minfer_status run(const app_options *o, minfer_error *err)
     return st;
 }
 
-const cli_command cli_tokenize = {check, run};
+const app_program cli_tokenize = {check, run};

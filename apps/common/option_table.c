@@ -8,8 +8,9 @@
 
 #define FIELD(f) offsetof(app_options, f)
 #define BIT(c)   (1u << (c))
+#define SERVE    BIT(APP_SERVE)
 #define TALK     (BIT(APP_RUN) | BIT(APP_CHAT))
-#define ENGINE   (TALK | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY) | BIT(APP_SPECVERIFY))
+#define ENGINE   (TALK | BIT(APP_LOGITS) | BIT(APP_BENCH) | BIT(APP_PERPLEXITY) | BIT(APP_SPECVERIFY) | SERVE)
 #define ALL      (BIT(APP_N_COMMANDS) - 1)
 #define NO_END   INFINITY
 #define INT_END  ((double)INT32_MAX)
@@ -20,9 +21,13 @@ static const char *const colors[] = {"auto", "on", "off", NULL};
 static const char *const formats[] = {"md", "csv", "json", NULL};
 
 /* A float of minfer_sampling. */
-#define SAMPLING(n, k, f, low, high, text)                                                               \
-    .name = (n), .kind = (k), .group = APP_GROUP_SAMPLING, .field = FIELD(sampling.f), .commands = TALK, \
-    .lo = (low), .hi = (high), .value = "X", .help = (text)
+#define SAMPLING(n, k, f, low, high, text)                                             \
+    .name = (n), .kind = (k), .group = APP_GROUP_SAMPLING, .field = FIELD(sampling.f), \
+    .commands = TALK | SERVE, .lo = (low), .hi = (high), .value = "X", .help = (text)
+/* A number of the server's. */
+#define SERVER_INT(n, g, f, low, high, v, text)                                                           \
+    .name = (n), .kind = APP_INT, .group = (g), .field = FIELD(server.f), .commands = SERVE, .lo = (low), \
+    .hi = (high), .value = (v), .help = (text)
 
 const app_option app_option_table[] = {
     {.name = "prompt",
@@ -365,6 +370,16 @@ const app_option app_option_table[] = {
      .kind = APP_INT,
      .group = APP_GROUP_ENGINE,
      .field = FIELD(engine.n_ctx),
+     .commands = SERVE,
+     .lo = 2,
+     .hi = 1 << 28,
+     .value = "N",
+     .standard = "4096",
+     .help = "tokens of context, shared by all slots; at most the model's"},
+    {.name = "n-ctx",
+     .kind = APP_INT,
+     .group = APP_GROUP_ENGINE,
+     .field = FIELD(engine.n_ctx),
      .commands = BIT(APP_PERPLEXITY),
      .lo = 1,
      .hi = 1 << 28,
@@ -438,6 +453,63 @@ const app_option app_option_table[] = {
      .field = FIELD(engine.no_flash_attn),
      .commands = ENGINE,
      .help = "attention in separate steps"},
+    {.name = "host",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(server.host),
+     .commands = SERVE,
+     .value = "ADDRESS",
+     .help = "where to listen; 0.0.0.0: at all addresses"},
+    {SERVER_INT("port", APP_GROUP_INPUT, port, 0, 65535, "N", "the port; 0: any that is free")},
+    {.name = "api-key",
+     .kind = APP_TEXTS,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(server.keys),
+     .commands = SERVE,
+     .value = "KEY",
+     .help = "ask clients for this key; may be given several times"},
+    {.name = "cors",
+     .kind = APP_TEXTS,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(server.origins),
+     .commands = SERVE,
+     .value = "ORIGIN",
+     .help = "let pages of this origin ask (*: of any); may be given several times"},
+    {.name = "tls-cert",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(server.tls_cert),
+     .commands = SERVE,
+     .value = "FILE",
+     .help = "speak HTTPS with the certificates in FILE (PEM)"},
+    {.name = "tls-key",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(server.tls_key),
+     .commands = SERVE,
+     .value = "FILE",
+     .help = "their private key (PEM)"},
+    {.name = "alias",
+     .kind = APP_TEXT,
+     .group = APP_GROUP_INPUT,
+     .field = FIELD(server.alias),
+     .commands = SERVE,
+     .value = "NAME",
+     .standard = "the file's name without .gguf",
+     .help = "what the model is called in replies"},
+    {SERVER_INT("n-slots", APP_GROUP_ENGINE, n_slots, 1, 256, "N", "answers that are made at the same time")},
+    {SERVER_INT("max-queue", APP_GROUP_GENERAL, max_queue, 0, 1 << 20, "N",
+                "requests that may wait; further ones are refused with 429")},
+    {SERVER_INT("max-body", APP_GROUP_GENERAL, max_body_mib, 1, 1024, "MIB", "most MiB of a request's body")},
+    {SERVER_INT("max-connections", APP_GROUP_GENERAL, max_connections, 4, 1 << 16, "N",
+                "most open connections; further ones wait until one is closed")},
+    {SERVER_INT("header-time", APP_GROUP_GENERAL, header_s, 1, 3600, "S",
+                "seconds that the headers of a request may take; a body may take six times that")},
+    {SERVER_INT("idle-time", APP_GROUP_GENERAL, idle_s, 1, 86400, "S",
+                "seconds after which a connection is closed whose client neither asks nor reads")},
+    {SERVER_INT("ping", APP_GROUP_GENERAL, ping_s, 1, 3600, "S",
+                "seconds of silence after which a stream gets a comment line")},
+
     {.name = "spec-draft",
      .kind = APP_TEXT,
      .group = APP_GROUP_ENGINE,
@@ -493,11 +565,9 @@ const app_option app_option_table[] = {
      .help = "print the version"},
 
     {.kind = APP_FLAG,
-     .field = FIELD(unused.flag),
+     .field = FIELD(server.batch),
      .env = "MINFER_BATCH",
-     .unused = true,
-     .standard = "by device",
-     .help = "batch the slots of the server"},
+     .help = "serve: evaluate the tokens of several answers together; 0: one answer after the other"},
     {.kind = APP_FLAG,
      .field = FIELD(unused.flag),
      .env = "MINFER_DISABLE_CUDA",
@@ -509,12 +579,10 @@ const app_option app_option_table[] = {
      .unused = true,
      .help = "leave Metal devices alone"},
     {.kind = APP_INT,
-     .field = FIELD(unused.number),
+     .field = FIELD(server.drain_ms),
      .hi = INT_END,
      .env = "MINFER_DRAIN_MS",
-     .unused = true,
-     .standard = "30000",
-     .help = "milliseconds the server waits for running answers when it ends"},
+     .help = "serve: milliseconds to wait for running answers after SIGTERM"},
     {.kind = APP_INT,
      .field = FIELD(gpu_mib),
      .hi = 1 << 30,
@@ -544,10 +612,9 @@ const app_option app_option_table[] = {
      .env = "MINFER_NO_FUSE_QKV",
      .help = "do not fuse query, key and value of a layer; no effect without a GPU backend"},
     {.kind = APP_FLAG,
-     .field = FIELD(unused.flag),
+     .field = FIELD(server.no_reuse),
      .env = "MINFER_NO_PREFIX_REUSE",
-     .unused = true,
-     .help = "the server evaluates every prompt from its start"},
+     .help = "serve: evaluate every prompt from its start"},
     {.kind = APP_FLAG,
      .field = FIELD(engine.op_timing),
      .env = "MINFER_OP_TIMING",
@@ -579,12 +646,25 @@ const app_command_info app_commands[APP_N_COMMANDS] = {
     [APP_SPECVERIFY] = {"specverify", "[MODEL]",
                         "measure what a forward pass over several tokens costs, and what drafts can gain",
                         true, false},
+    [APP_SERVE] = {"serve", "[MODEL]", "answer requests over HTTP, as OpenAI's API has them", true, false},
     [APP_ENV] = {"env", "", "show the environment variables and their values", false, false},
 };
 
 void app_options_init(app_options *o)
 {
-    *o = (app_options){.n_predict = 512, .repetitions = 3};
+    *o = (app_options){.n_predict = 512,
+                       .repetitions = 3,
+                       .server = {.host = "127.0.0.1",
+                                  .port = 8080,
+                                  .n_slots = 4,
+                                  .max_queue = 64,
+                                  .max_body_mib = 16,
+                                  .max_connections = 1024,
+                                  .header_s = 10,
+                                  .idle_s = 60,
+                                  .ping_s = 15,
+                                  .drain_ms = 30000,
+                                  .batch = true}};
     minfer_sampling_init(&o->sampling);
     minfer_engine_options_init(&o->engine);
     o->engine.n_batch = 2048;
@@ -601,4 +681,6 @@ void app_options_free(app_options *o)
     mf_free(o->bench_depth.v);
     mf_free(o->bench_batch.v);
     mf_free(o->pass_tokens.v);
+    mf_free(o->server.keys.v);
+    mf_free(o->server.origins.v);
 }

@@ -7,8 +7,7 @@
 #include <string.h>
 
 /* Commands of later versions, so that nobody takes them for a model. */
-static const char *const later[] = {"serve",   "download", "remove", "quantize",
-                                    "convert", "split",    "merge",  "viz"};
+static const char *const later[] = {"download", "remove", "quantize", "convert", "split", "merge", "viz"};
 
 typedef struct args {
     app_options *o;

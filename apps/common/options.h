@@ -19,6 +19,7 @@ typedef enum app_command {
     APP_BENCH,
     APP_PERPLEXITY,
     APP_SPECVERIFY,
+    APP_SERVE,
     APP_ENV,
     APP_N_COMMANDS
 } app_command;
@@ -97,6 +98,14 @@ typedef struct app_options {
     const char *save_logits, *kl;
     app_ints pass_tokens;
     app_table_format format;
+
+    struct { /* serve */
+        const char *host, *alias, *tls_cert, *tls_key;
+        app_texts keys, origins;
+        int32_t port, n_slots, max_queue, max_body_mib, max_connections;
+        int32_t header_s, idle_s, ping_s, drain_ms;
+        bool batch, no_reuse;
+    } server;
 
     struct {
         bool flag;

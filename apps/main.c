@@ -1,12 +1,13 @@
 /* The program `minfer`: options, then one command. */
 #include "cli/commands.h"
+#include "server/serve.h"
 
 #include "common/output.h"
 #include "common/term.h"
 
 #include <unistd.h>
 
-static const cli_command *const commands[APP_N_COMMANDS] = {
+static const app_program *const commands[APP_N_COMMANDS] = {
     [APP_RUN] = &cli_run,
     [APP_CHAT] = &cli_chat,
     [APP_INFO] = &cli_info,
@@ -17,6 +18,7 @@ static const cli_command *const commands[APP_N_COMMANDS] = {
     [APP_BENCH] = &cli_bench,
     [APP_PERPLEXITY] = &cli_perplexity,
     [APP_SPECVERIFY] = &cli_specverify,
+    [APP_SERVE] = &srv_serve,
     [APP_ENV] = &cli_env,
 };
 
@@ -54,7 +56,7 @@ int main(int argc, char **argv)
     app_term_start();
     if (argc < 2) return tell_usage();
     minfer_status st = app_options_parse(&o, argc, argv, &err);
-    const cli_command *c = commands[o.command];
+    const app_program *c = commands[o.command];
     if (st == MINFER_OK && !o.help && !o.version && c->check) st = c->check(&o, &err);
     if (st != MINFER_OK)
         status = report(st, &err, APP_EXIT_USAGE);
