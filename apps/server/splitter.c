@@ -47,11 +47,12 @@ static void emit_held(srv_splitter *s, srv_part part, size_t n)
 
 /* ---- looking at the held text */
 
-static size_t leading(const srv_splitter *s, const char *set)
+/* Bytes of set from `at` on. */
+static size_t leading(const srv_splitter *s, size_t at, const char *set)
 {
-    size_t n = 0;
+    size_t n = at;
     while (n < s->held.len && strchr(set, s->held.data[n]) && s->held.data[n]) n++;
-    return n;
+    return n - at;
 }
 
 /* The first n bytes without what of set they end in. */
@@ -103,7 +104,7 @@ static bool go(srv_splitter *s, srv_split_state next)
 
 static bool step_start(srv_splitter *s)
 {
-    size_t blank = leading(s, blanks);
+    size_t blank = leading(s, 0, blanks);
     if (blank == s->held.len || (!s->final && may_become(s, blank, think_tag))) return false;
     if (!has_at(s, blank, think_tag)) return go(s, SRV_SPLIT_ANSWER_START);
     size_t n = blank + strlen(think_tag);
@@ -114,7 +115,7 @@ static bool step_start(srv_splitter *s)
 
 static bool step_skip_blanks(srv_splitter *s, srv_split_state next)
 {
-    if (s->r->reasoning) drop(s, leading(s, blanks));
+    if (s->r->reasoning) drop(s, leading(s, 0, blanks));
     return s->held.len && go(s, next);
 }
 
@@ -146,11 +147,20 @@ static bool begin_call(srv_splitter *s, size_t from, bool tagged)
 
 static bool step_answer_start(srv_splitter *s)
 {
-    size_t blank = leading(s, blanks);
+    static const char *const openings[] = {"```json", "```", ""};
     bool bare = s->r->tool_choice == SRV_TOOLS_AUTO && s->r->constraint == SRV_FREE;
+    size_t blank = leading(s, 0, blanks);
     if (!bare) return go(s, SRV_SPLIT_ANSWER);
     if (blank == s->held.len) return false;
-    return s->held.data[blank] == '{' ? begin_call(s, blank, false) : go(s, SRV_SPLIT_ANSWER);
+    for (int i = 0; i < 3; i++) {
+        if (!s->final && may_become(s, blank, openings[i])) return false;
+        if (!has_at(s, blank, openings[i])) continue;
+        size_t from = blank + strlen(openings[i]);
+        from += leading(s, from, blanks);
+        if (from == s->held.len) return false;
+        if (s->held.data[from] == '{') return begin_call(s, from, false);
+    }
+    return go(s, SRV_SPLIT_ANSWER);
 }
 
 static bool step_answer(srv_splitter *s)
@@ -262,10 +272,11 @@ static bool step_broken_call(srv_splitter *s)
 
 static bool step_after_call(srv_splitter *s)
 {
-    size_t blank = leading(s, blanks);
-    if (blank == s->held.len || may_become(s, blank, call_end)) return false;
-    if (has_at(s, blank, call_end)) {
-        drop(s, blank + strlen(call_end));
+    const char *end = s->tagged ? call_end : "```";
+    size_t blank = leading(s, 0, blanks);
+    if (blank == s->held.len || may_become(s, blank, end)) return false;
+    if (has_at(s, blank, end)) {
+        drop(s, blank + strlen(end));
         return go(s, SRV_SPLIT_BETWEEN_CALLS);
     }
     if (s->held.data[blank] == '{' && s->tagged) return begin_call(s, blank, true);
@@ -286,7 +297,7 @@ static bool step(srv_splitter *s)
     case SRV_SPLIT_CALL: return step_call(s);
     case SRV_SPLIT_BROKEN_CALL: return step_broken_call(s);
     case SRV_SPLIT_AFTER_CALL: return step_after_call(s);
-    case SRV_SPLIT_BETWEEN_CALLS: return leading(s, blanks) < s->held.len && go(s, SRV_SPLIT_ANSWER);
+    case SRV_SPLIT_BETWEEN_CALLS: return leading(s, 0, blanks) < s->held.len && go(s, SRV_SPLIT_ANSWER);
     case SRV_SPLIT_OVER: break;
     }
     s->held.len = 0;
