@@ -111,23 +111,33 @@ void srv_slots_give(srv_slots *s, srv_slot *slot, bool drop)
     if (drop || !s->reuse) empty(slot);
 }
 
-bool srv_slots_evict(srv_slots *s)
+/* keep goes last. */
+static bool evict(srv_slots *s, srv_slot *keep)
 {
     srv_slot *old = NULL;
     for (size_t i = 0; i < s->n; i++) {
         srv_slot *slot = &s->v[i];
-        if (!slot->busy && slot->session && (!old || slot->used < old->used)) old = slot;
+        if (slot->busy || !slot->session) continue;
+        if (!old || old == keep || (slot != keep && slot->used < old->used)) old = slot;
     }
     if (old) empty(old);
     return old != NULL;
 }
 
-bool srv_slots_room(srv_slots *s, size_t n)
+bool srv_slots_evict(srv_slots *s)
+{
+    return evict(s, NULL);
+}
+
+bool srv_slots_room(srv_slots *s, const int32_t *ids, size_t n, size_t more)
 {
     minfer_engine_info info;
+    size_t k;
+    srv_slot *best;
     do {
         minfer_engine_get_info(s->e, &info);
-        if ((size_t)info.n_unused >= n) return true;
-    } while (srv_slots_evict(s));
+        best = best_for(s, ids, n, &k);
+        if ((size_t)info.n_unused >= n - k + more) return true;
+    } while (evict(s, best));
     return false;
 }

@@ -34,8 +34,8 @@ minfer_status srv_slots_take(srv_slots *s, const int32_t *ids, size_t n, bool al
 /* The slot is free and keeps its tokens; with drop it forgets them. */
 void srv_slots_give(srv_slots *s, srv_slot *slot, bool drop);
 
-/* Makes at least n cells unused, emptying free slots for it; false: there are fewer. */
-bool srv_slots_room(srv_slots *s, size_t n);
+/* Are there cells for what no slot holds of ids, and `more`? Free slots are emptied for it. */
+bool srv_slots_room(srv_slots *s, const int32_t *ids, size_t n, size_t more);
 /* Empties the free slot that was used longest ago; false: there is none that holds anything. */
 bool srv_slots_evict(srv_slots *s);
 

@@ -117,7 +117,7 @@ static void lose_session(srv_worker *w, srv_task *t)
 
 static bool reading_prompt(const srv_task *t)
 {
-    return !t->slot || t->n_fed + 1 < t->n;
+    return t->slot && t->n_fed + 1 < t->n;
 }
 
 static size_t common(const srv_task *a, const srv_task *b)
@@ -132,9 +132,10 @@ static size_t common(const srv_task *a, const srv_task *b)
 static bool better_later(const srv_worker *w, const srv_task *t)
 {
     enum { CLEARLY = 32 };
+    if (!w->slots.reuse) return false;
     size_t now = srv_slots_known(&w->slots, t->tokens, t->n);
     for (const srv_task *older = w->tasks; older < t; older++) {
-        if (older->parked || !reading_prompt(older)) continue;
+        if (older->parked || (older->slot && !reading_prompt(older))) continue;
         size_t then = common(older, t);
         if (then == t->n) then--;
         if (then > now && (then - now >= CLEARLY || then + 1 == t->n)) return true;
@@ -152,30 +153,29 @@ static size_t promised(const srv_worker *w)
     return n;
 }
 
-/* Gives t a session; false: not now. */
-static bool find_slot(srv_worker *w, srv_task *t)
+static void note_known(srv_worker *w, srv_task *t)
+{
+    bool first = t->choice % (t->job->n_choices / t->job->n_prompts) == 0;
+    if (t->counted) return;
+    t->counted = true;
+    srv_job_count(t->job, 0, first ? t->n_fed : 0);
+    if (first) atomic_fetch_add(&w->stats->cached_tokens, t->n_fed);
+}
+
+/* Gives t a session, if that can be now. */
+static void find_slot(srv_worker *w, srv_task *t)
 {
     minfer_error err = {0};
     size_t others = promised(w);
-    if (t->parked || (w->slots.reuse && !t->alone && better_later(w, t))) return false;
+    if (t->parked || (!t->alone && better_later(w, t))) return;
+    if (others && !srv_slots_room(&w->slots, t->tokens, t->n, others)) return;
     minfer_status st = srv_slots_take(&w->slots, t->tokens, t->n, t->alone, &t->slot, &t->n_fed, &err);
-    if (st != MINFER_OK) {
+    if (st == MINFER_OK) {
+        note_known(w, t);
+    } else {
         t->slot = NULL;
         srv_task_fail(t, &err);
-        return false;
     }
-    if (others && !srv_slots_room(&w->slots, t->n - t->n_fed + others)) {
-        srv_slots_give(&w->slots, t->slot, false);
-        t->slot = NULL;
-        return false;
-    }
-    if (!t->counted) {
-        t->counted = true;
-        bool first = t->choice % (t->job->n_choices / t->job->n_prompts) == 0;
-        srv_job_count(t->job, 0, first ? t->n_fed : 0);
-        if (first) atomic_fetch_add(&w->stats->cached_tokens, t->n_fed);
-    }
-    return true;
 }
 
 /* The engine has no cells for a step: free slots give up theirs; then the youngest task, which goes on when
@@ -210,20 +210,31 @@ static void add_feed(srv_worker *w, srv_task *t, size_t n)
                                            last};
 }
 
-static void plan(srv_worker *w)
+/* Prompts share the step's tokens: the oldest takes most of them, and a short one behind it need not wait
+ * until it is done. */
+static void plan_prompts(srv_worker *w, size_t budget)
 {
-    size_t budget = w->o.chunk;
-    w->n_feeds = 0;
-    for (size_t i = 0; i < w->n_tasks; i++)
-        if (!reading_prompt(&w->tasks[i])) add_feed(w, &w->tasks[i], 1);
-    if (w->n_feeds) budget = w->o.chunk_busy;
+    size_t waiting = 0;
+    for (size_t i = 0; i < w->n_tasks; i++) waiting += reading_prompt(&w->tasks[i]);
     for (size_t i = 0; i < w->n_tasks && budget > 0; i++) {
         srv_task *t = &w->tasks[i];
-        if (!reading_prompt(t) || (!t->slot && !find_slot(w, t))) continue;
-        size_t n = t->n - t->n_fed < budget ? t->n - t->n_fed : budget;
+        if (!reading_prompt(t)) continue;
+        size_t most = --waiting && budget > 3 ? budget - budget / 4 : budget;
+        size_t n = t->n - t->n_fed < most ? t->n - t->n_fed : most;
         add_feed(w, t, n);
         budget -= n;
     }
+}
+
+static void plan(srv_worker *w)
+{
+    w->n_feeds = 0;
+    for (size_t i = 0; i < w->n_tasks; i++) {
+        srv_task *t = &w->tasks[i];
+        if (!t->slot) find_slot(w, t);
+        if (t->slot && !reading_prompt(t)) add_feed(w, t, 1);
+    }
+    plan_prompts(w, w->n_feeds ? w->o.chunk_busy : w->o.chunk);
 }
 
 /* Feeds are told to the engine together, or one after the other. */

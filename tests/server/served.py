@@ -60,8 +60,13 @@ class Server:
 
     def wait_ready(self):
         for _ in range(3000):
-            if self.get("/health").status == 200:
-                return
+            if self.process.poll() is not None:
+                break
+            try:
+                if self.get("/health").status == 200:
+                    return
+            except OSError:
+                pass
             time.sleep(0.02)
         raise RuntimeError("the server is never ready: " + "".join(self.log))
 
