@@ -243,6 +243,11 @@ typedef struct minfer_feed {
 MINFER_API minfer_status minfer_feed_batch(minfer_engine *e, const minfer_feed *feeds, size_t n,
                                            minfer_error *err);
 
+/* The same, with states in the place of logits: rows of n_embd floats, what the model's last norm makes of a
+ * token; logits would be made of them. For embeddings. */
+MINFER_API minfer_status minfer_feed_batch_states(minfer_engine *e, const minfer_feed *feeds, size_t n,
+                                                  minfer_error *err);
+
 MINFER_API size_t minfer_session_length(const minfer_session *s);
 MINFER_API const int32_t *minfer_session_tokens(const minfer_session *s);
 /* Forgets everything from the n-th token on. */

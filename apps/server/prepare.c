@@ -76,7 +76,10 @@ static bool fill(const srv_server *s, srv_job *j, srv_thinking *thinking, srv_er
 {
     srv_request *r = &j->request;
     if (!make_prompts(s, j, e)) return false;
-    if (r->endpoint == SRV_EMBEDDINGS) return true;
+    if (r->endpoint == SRV_EMBEDDINGS) {
+        j->vectors = mf_calloc(j->n_prompts, (size_t)s->info.n_embd * sizeof *j->vectors);
+        return j->vectors || srv_refuse(e, 500, NULL, NULL, "out of memory");
+    }
     *thinking = r->endpoint == SRV_CHAT ? srv_prompt_thinking(s->model, j->prompts[0].v, j->prompts[0].n)
                                         : SRV_THINKING_NEVER;
     if (!r->seed_given && getrandom(&r->sampling.seed, sizeof r->sampling.seed, 0) != sizeof r->sampling.seed)

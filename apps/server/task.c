@@ -23,14 +23,23 @@ static minfer_status make_answer(srv_task *t, const minfer_model *m, minfer_erro
     return minfer_answer_create(m, t->sampler, &o, &t->answer, err);
 }
 
-minfer_status srv_task_open(srv_task *t, const minfer_model *m, srv_job *j, size_t choice, minfer_error *err)
+/* A vector is made of all states, so nothing that is known already helps. */
+static minfer_status make_vector(srv_task *t, size_t n_embd, minfer_error *err)
+{
+    t->alone = true;
+    t->sum = mf_calloc(n_embd, sizeof *t->sum);
+    return t->sum ? MINFER_OK : MF_NOMEM(err);
+}
+
+minfer_status srv_task_open(srv_task *t, const minfer_model *m, srv_job *j, size_t choice, size_t n_embd,
+                            minfer_error *err)
 {
     const srv_ids *prompt = &j->prompts[choice / choices_per_prompt(j)];
     *t = (srv_task){.job = j, .choice = choice, .n = prompt->n, .n_prompt = prompt->n};
     bool ok = mf_grow((void **)&t->tokens, &t->cap, t->n + 1, sizeof *t->tokens);
     minfer_status st = ok ? MINFER_OK : MF_NOMEM(err);
     if (ok) memcpy(t->tokens, prompt->v, prompt->n * sizeof *t->tokens);
-    if (ok && !srv_task_wants_vector(t)) st = make_answer(t, m, err);
+    if (ok) st = srv_task_wants_vector(t) ? make_vector(t, n_embd, err) : make_answer(t, m, err);
     if (st == MINFER_OK) return MINFER_OK;
     t->job = NULL;
     srv_task_close(t);
@@ -42,6 +51,7 @@ void srv_task_close(srv_task *t)
     minfer_answer_free(t->answer);
     minfer_sampler_free(t->sampler);
     mf_free(t->tokens);
+    mf_free(t->sum);
     srv_job_unref(t->job);
     *t = (srv_task){0};
 }
@@ -79,7 +89,7 @@ static void post_token(srv_task *t, const minfer_piece *p, int32_t n_vocab)
     if (r->logprobs && p->id >= 0) {
         post.n_ranks = (size_t)r->n_logprobs;
         if (post.n_ranks > (size_t)n_vocab) post.n_ranks = (size_t)n_vocab;
-        srv_logprobs(t->logits, n_vocab, p->id, &post.logprob, ranks, post.n_ranks);
+        srv_logprobs(t->rows, n_vocab, p->id, &post.logprob, ranks, post.n_ranks);
     }
     srv_job_post(t->job, &post);
 }
@@ -105,7 +115,7 @@ size_t srv_task_draw(srv_task *t, int32_t n_ctx, int32_t n_vocab)
 {
     minfer_error err = {0};
     minfer_piece p = {.id = -1};
-    minfer_status st = minfer_answer_next(t->answer, t->logits, t->tokens, t->n, &p, &err);
+    minfer_status st = minfer_answer_next(t->answer, t->rows, t->tokens, t->n, &p, &err);
     if (st == MINFER_OK && p.id >= 0) st = keep(t, p.id, &err);
     if (st == MINFER_OK && !t->job->first_ns) t->job->first_ns = mf_clock_ns();
     if (st == MINFER_OK) {
@@ -115,4 +125,18 @@ size_t srv_task_draw(srv_task *t, int32_t n_ctx, int32_t n_vocab)
     }
     if (st != MINFER_OK) srv_task_fail(t, &err);
     return st == MINFER_OK && p.id >= 0;
+}
+
+void srv_task_pool(srv_task *t, size_t n_embd, srv_pooling p)
+{
+    minfer_error err = {0};
+    srv_vector_add(t->sum, t->rows, n_embd, t->n_fed - t->n_take, t->n_take, p);
+    if (t->n_fed < t->n) return;
+    t->drop = true;
+    if (srv_vector_finish(t->sum, n_embd, t->job->vectors + t->choice * n_embd)) {
+        srv_task_end(t);
+        return;
+    }
+    mf_fail(&err, MINFER_ERR_STATE, "the states of the text have no direction");
+    srv_task_fail(t, &err);
 }

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "server/task.h"
 
+#include <string.h>
+
 struct srv_worker {
     const minfer_model *model;
     minfer_engine *engine;
@@ -12,13 +14,15 @@ struct srv_worker {
     srv_queue queue;
     srv_slots slots;
     int32_t n_ctx, n_vocab;
+    size_t n_embd;
     srv_task *tasks; /* [n_slots], the oldest first */
     size_t n_tasks;
-    srv_job *job; /* whose choices are being begun; a reference */
-    float *rows;  /* [n_slots][n_vocab] */
-    minfer_feed *feeds;
-    srv_task **fed; /* whose feeds those are */
-    size_t n_feeds;
+    srv_job *job;       /* whose choices are being begun; a reference */
+    float *logits;      /* [n_slots][n_vocab] */
+    float *states;      /* [chunk + n_slots][n_embd], of the tokens that the step feeds for vectors */
+    minfer_feed *feeds; /* those for answers, then those for vectors */
+    srv_task **fed;     /* whose feeds those are */
+    size_t n_feeds, n_answers, n_states;
     pthread_t thread;
     atomic_bool stop;
 };
@@ -49,7 +53,7 @@ static void begin_choice(srv_worker *w)
     srv_job *j = w->job;
     if (j->n_begun == 0) note_begin(w, j);
     atomic_fetch_add(&j->refs, 1);
-    minfer_status st = srv_task_open(&w->tasks[w->n_tasks], w->model, j, j->n_begun, &err);
+    minfer_status st = srv_task_open(&w->tasks[w->n_tasks], w->model, j, j->n_begun, w->n_embd, &err);
     if (st == MINFER_OK) {
         w->n_tasks++;
         j->n_begun++;
@@ -200,14 +204,21 @@ static void find_cells(srv_worker *w, const minfer_error *err)
 
 /* ---- steps ---- */
 
+/* A feed for an answer goes before those for vectors. */
 static void add_feed(srv_worker *w, srv_task *t, size_t n)
 {
-    bool last = t->n_fed + n == t->n;
-    t->logits = w->rows + w->n_feeds * (size_t)w->n_vocab;
+    bool vector = srv_task_wants_vector(t), last = t->n_fed + n == t->n;
+    size_t at = vector ? w->n_feeds : w->n_answers, behind = w->n_feeds++ - at;
+    memmove(w->feeds + at + 1, w->feeds + at, behind * sizeof *w->feeds);
+    memmove(w->fed + at + 1, w->fed + at, behind * sizeof(srv_task *));
+    t->rows = vector ? w->states + w->n_states * w->n_embd : w->logits + at * (size_t)w->n_vocab;
     t->n_take = n;
-    w->fed[w->n_feeds] = t;
-    w->feeds[w->n_feeds++] = (minfer_feed){t->slot->session, t->tokens + t->n_fed, n, last ? t->logits : NULL,
-                                           last};
+    w->fed[at] = t;
+    w->feeds[at] = (minfer_feed){t->slot->session, t->tokens + t->n_fed, n, t->rows, vector ? n : last};
+    if (vector)
+        w->n_states += n;
+    else
+        w->n_answers++;
 }
 
 /* Prompts share the step's tokens: the oldest takes most of them, and a short one behind it need not wait
@@ -228,7 +239,7 @@ static void plan_prompts(srv_worker *w, size_t budget)
 
 static void plan(srv_worker *w)
 {
-    w->n_feeds = 0;
+    w->n_feeds = w->n_answers = w->n_states = 0;
     for (size_t i = 0; i < w->n_tasks; i++) {
         srv_task *t = &w->tasks[i];
         if (!t->slot) find_slot(w, t);
@@ -237,12 +248,16 @@ static void plan(srv_worker *w)
     plan_prompts(w, w->n_feeds ? w->o.chunk_busy : w->o.chunk);
 }
 
-/* Feeds are told to the engine together, or one after the other. */
+/* Feeds are told to the engine together, or one after the other; those for vectors are another graph. */
 static minfer_status feed(srv_worker *w, size_t *n_done, minfer_error *err)
 {
-    size_t at_once = w->o.batch ? w->n_feeds : 1;
-    for (*n_done = 0; *n_done < w->n_feeds; *n_done += at_once)
-        MF_TRY(minfer_feed_batch(w->engine, w->feeds + *n_done, at_once, err));
+    for (*n_done = 0; *n_done < w->n_feeds;) {
+        bool answers = *n_done < w->n_answers;
+        size_t n = !w->o.batch ? 1 : answers ? w->n_answers : w->n_feeds - w->n_answers;
+        MF_TRY(
+            (answers ? minfer_feed_batch : minfer_feed_batch_states)(w->engine, w->feeds + *n_done, n, err));
+        *n_done += n;
+    }
     return MINFER_OK;
 }
 
@@ -314,22 +329,33 @@ void srv_worker_free(srv_worker *w)
     mf_free(w->tasks);
     mf_free(w->feeds);
     mf_free(w->fed);
-    mf_free_aligned(w->rows);
+    mf_free_aligned(w->logits);
+    mf_free_aligned(w->states);
     mf_free(w);
+}
+
+static float *rows_of(size_t n, size_t width)
+{
+    size_t size;
+    return mf_mul_ok(n * sizeof(float), width, &size) ? mf_malloc_aligned(size) : NULL;
 }
 
 static minfer_status prepare(srv_worker *w, minfer_error *err)
 {
     minfer_engine_info info;
-    size_t n = w->o.n_slots, size;
+    minfer_model_info model;
+    size_t n = w->o.n_slots;
     minfer_engine_get_info(w->engine, &info);
+    minfer_model_get_info(w->model, &model);
+    w->n_embd = (size_t)model.n_embd;
     w->n_ctx = info.n_ctx;
     w->n_vocab = info.n_vocab;
     w->tasks = mf_calloc(n, sizeof *w->tasks);
     w->feeds = mf_calloc(n, sizeof *w->feeds);
     w->fed = mf_calloc(n, sizeof(srv_task *));
-    if (mf_mul_ok(n * sizeof *w->rows, (size_t)w->n_vocab, &size)) w->rows = mf_malloc_aligned(size);
-    if (!w->tasks || !w->feeds || !w->fed || !w->rows) return MF_NOMEM(err);
+    w->logits = rows_of(n, (size_t)w->n_vocab);
+    w->states = rows_of(n + w->o.chunk, w->n_embd);
+    if (!w->tasks || !w->feeds || !w->fed || !w->logits || !w->states) return MF_NOMEM(err);
     MF_TRY(srv_slots_init(&w->slots, w->engine, n, w->o.reuse, err));
     if (pthread_create(&w->thread, NULL, run, w) != 0)
         return mf_fail(err, MINFER_ERR_NOMEM, "the worker's thread could not be made");

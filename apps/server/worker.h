@@ -9,13 +9,15 @@
 
 #include "server/queue.h"
 #include "server/stats.h"
+#include "server/vector.h"
 
 typedef struct srv_worker_options {
     size_t n_slots, max_queue;
     size_t chunk;      /* most tokens of prompts in a step */
     size_t chunk_busy; /* ... while answers are running */
     bool batch;        /* false: one sequence after the other, not together */
-    bool reuse;        /* prompts begin with what slots hold already */
+    srv_pooling pooling;
+    bool reuse; /* prompts begin with what slots hold already */
 } srv_worker_options;
 
 typedef struct srv_worker srv_worker;

@@ -3,11 +3,11 @@
 
 bool mf_graph_params_equal(const mf_graph_params *a, const mf_graph_params *b)
 {
-    return a->n_tokens == b->n_tokens && a->n_out == b->n_out && a->kind == b->kind && a->n_ctx == b->n_ctx &&
-           a->flash_attn == b->flash_attn && a->fuse_qkv == b->fuse_qkv && a->fuse_ffn == b->fuse_ffn &&
-           a->explicit_span == b->explicit_span && a->kv_map == b->kv_map && a->kv_format == b->kv_format &&
-           a->gpu_ops == b->gpu_ops && a->gpu_layers == b->gpu_layers &&
-           a->weights_version == b->weights_version;
+    return a->n_tokens == b->n_tokens && a->n_out == b->n_out && a->states == b->states &&
+           a->kind == b->kind && a->n_ctx == b->n_ctx && a->flash_attn == b->flash_attn &&
+           a->fuse_qkv == b->fuse_qkv && a->fuse_ffn == b->fuse_ffn && a->explicit_span == b->explicit_span &&
+           a->kv_map == b->kv_map && a->kv_format == b->kv_format && a->gpu_ops == b->gpu_ops &&
+           a->gpu_layers == b->gpu_layers && a->weights_version == b->weights_version;
 }
 
 enum { MAX_FUSED_FF = 16384 }; /* widest feed-forward layer the fused kernels keep on chip */

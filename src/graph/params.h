@@ -11,6 +11,7 @@ typedef struct mf_graph_params {
     int32_t n_tokens; /* rows of this forward pass */
     int32_t n_out;    /* rows whose logits are wanted, 0..n_tokens; with 0 the graph ends at the last layer's
                          cache store */
+    bool states;      /* rows come out as the final norm leaves them, not as logits */
     mf_graph_kind kind;
     int32_t n_ctx; /* cells of the cache */
     bool flash_attn;

@@ -154,5 +154,6 @@ minfer_status mf_decoder_build(const mf_model *m, mf_builder *b)
     b->layer = -1;
     if (b->p->n_out == 0) return mf_build_finish(b, -1);
     x = mf_build_rms_norm(b, "output_norm", x, m->output_norm, m->hp.eps);
+    if (b->p->states) return mf_build_finish(b, x);
     return mf_build_finish(b, mf_build_matmul(b, "logits", x, m->output));
 }

@@ -12,6 +12,9 @@ typedef struct {
     const minfer_feed *feeds;
     size_t n_feeds;
     size_t feed, at; /* the next row: of this feed, its at-th token */
+    mf_window window;
+    bool states;  /* what comes out: the final norm's rows, not logits */
+    size_t width; /* floats of a row that comes out */
 } line;
 
 /* ---- what is refused before anything changes ---- */
@@ -120,13 +123,13 @@ static void set_row(const mf_rows *r, int32_t row, mf_window window, const minfe
 }
 
 /* The next row of the line goes to place `row`; *wanted is told whether its logits are. false at the end. */
-static bool next_row(line *l, int32_t row, mf_window window, bool *wanted)
+static bool next_row(line *l, int32_t row, bool *wanted)
 {
     while (l->feed < l->n_feeds && l->at == l->feeds[l->feed].n) l->feed++, l->at = 0;
     if (l->feed == l->n_feeds) return false;
     const minfer_feed *f = &l->feeds[l->feed];
     int32_t first = f->session->seq.n - (int32_t)f->n;
-    set_row(&l->e->rows, row, window, f->session, first + (int32_t)l->at);
+    set_row(&l->e->rows, row, l->window, f->session, first + (int32_t)l->at);
     *wanted = l->at >= f->n - f->n_logits;
     l->at++;
     return true;
@@ -135,46 +138,60 @@ static bool next_row(line *l, int32_t row, mf_window window, bool *wanted)
 /* Logits of a pass to the feeds that want them; they begin at the feed and token of `from`. */
 static minfer_status hand_out(const line *from, const line *to, const mf_cached_graph *g, minfer_error *err)
 {
-    size_t row = 0, n_vocab = (size_t)from->e->model->bound->hp.n_vocab;
+    size_t row = 0;
     for (size_t i = from->feed; i <= to->feed && i < from->n_feeds; i++) {
         const minfer_feed *f = &from->feeds[i];
         size_t silent = f->n - f->n_logits, a = i == from->feed ? from->at : 0,
                b = i == to->feed ? to->at : f->n;
         if (a < silent) a = silent;
         if (a >= b) continue;
-        MF_TRY(mf_graph_cache_read(&from->e->graphs, g, row, b - a, f->logits + (a - silent) * n_vocab, err));
+        MF_TRY(mf_graph_cache_read(&from->e->graphs, g, row, b - a, f->logits + (a - silent) * from->width,
+                                   err));
         row += b - a;
     }
     return MINFER_OK;
 }
 
 /* One pass; *more is false when the line was at its end. */
-static minfer_status pass(line *l, mf_window window, bool *more, minfer_error *err)
+static minfer_status pass(line *l, bool *more, minfer_error *err)
 {
     line from = *l;
-    int32_t n = 0, n_out = 0;
+    mf_pass p = {.window = l->window, .states = l->states};
     bool wanted;
     mf_cached_graph *g;
-    for (; n < l->e->n_batch && next_row(l, n, window, &wanted); n++)
-        if (wanted) l->e->rows.tail[n_out++] = n;
-    *more = n > 0;
-    if (n == 0) return MINFER_OK;
-    MF_TRY(mf_engine_forward(l->e, n, n_out, window, &g, err));
-    return n_out ? hand_out(&from, l, g, err) : MINFER_OK;
+    for (; p.n < l->e->n_batch && next_row(l, p.n, &wanted); p.n++)
+        if (wanted) l->e->rows.tail[p.n_out++] = p.n;
+    *more = p.n > 0;
+    if (p.n == 0) return MINFER_OK;
+    MF_TRY(mf_engine_forward(l->e, &p, &g, err));
+    return p.n_out ? hand_out(&from, l, g, err) : MINFER_OK;
+}
+
+static minfer_status feed_all(line *l, minfer_error *err)
+{
+    minfer_status st;
+    bool more;
+    MF_TRY(check(l->e, l->feeds, l->n_feeds, err));
+    MF_TRY(extend(l->e, l->feeds, l->n_feeds, err));
+    l->window = window_for(l);
+    do st = pass(l, &more, err);
+    while (st == MINFER_OK && more);
+    if (st != MINFER_OK) take_back(l->e, l->feeds, l->n_feeds);
+    return st;
 }
 
 minfer_status minfer_feed_batch(minfer_engine *e, const minfer_feed *feeds, size_t n, minfer_error *err)
 {
-    line l = {.e = e, .feeds = feeds, .n_feeds = n};
-    minfer_status st;
-    bool more;
-    MF_TRY(check(e, feeds, n, err));
-    MF_TRY(extend(e, feeds, n, err));
-    mf_window window = window_for(&l);
-    do st = pass(&l, window, &more, err);
-    while (st == MINFER_OK && more);
-    if (st != MINFER_OK) take_back(e, feeds, n);
-    return st;
+    line l = {.e = e, .feeds = feeds, .n_feeds = n, .width = (size_t)e->model->bound->hp.n_vocab};
+    return feed_all(&l, err);
+}
+
+minfer_status minfer_feed_batch_states(minfer_engine *e, const minfer_feed *feeds, size_t n,
+                                       minfer_error *err)
+{
+    line l = {
+        .e = e, .feeds = feeds, .n_feeds = n, .states = true, .width = (size_t)e->model->bound->hp.n_embd};
+    return feed_all(&l, err);
 }
 
 minfer_status minfer_session_feed(minfer_session *s, const int32_t *tokens, size_t n, float *logits,

@@ -285,11 +285,12 @@ static minfer_status forward(minfer_engine *e, const mf_graph_params *p, mf_pass
     return mf_graph_cache_run(&e->graphs, *out, &in, NULL, err);
 }
 
-minfer_status mf_engine_forward(minfer_engine *e, int32_t n, int32_t n_out, mf_window window,
-                                mf_cached_graph **out, minfer_error *err)
+minfer_status mf_engine_forward(minfer_engine *e, const mf_pass *pass, mf_cached_graph **out,
+                                minfer_error *err)
 {
-    mf_graph_params p = mf_engine_params(e, n, n_out, window);
-    mf_pass_times *t = mf_times_begin(e->times, e->devices, e->n_devices, n);
+    mf_graph_params p = mf_engine_params(e, pass->n, pass->n_out, pass->window);
+    mf_pass_times *t = mf_times_begin(e->times, e->devices, e->n_devices, pass->n);
+    p.states = pass->states;
     if (!t) return forward(e, &p, NULL, out, err);
     int64_t start = mf_clock_ns();
     minfer_status st = forward(e, &p, t, out, err);

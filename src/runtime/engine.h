@@ -31,9 +31,15 @@ struct minfer_engine {
     mf_rows rows;
 };
 
-/* One forward pass over b->rows of the engine; reads nothing back. */
-minfer_status mf_engine_forward(minfer_engine *e, int32_t n, int32_t n_out, mf_window window,
-                                mf_cached_graph **g, minfer_error *err);
+/* One forward pass over the first n of e->rows; n_out rows come out, as logits or, with states, as the final
+ * norm leaves them. Reads nothing back. */
+typedef struct mf_pass {
+    int32_t n, n_out;
+    mf_window window;
+    bool states;
+} mf_pass;
+minfer_status mf_engine_forward(minfer_engine *e, const mf_pass *pass, mf_cached_graph **g,
+                                minfer_error *err);
 
 /* A session: one timeline of tokens, whose keys and values lie in the cells of seq. */
 struct minfer_session {

@@ -61,7 +61,7 @@ static void one_token(plain *p, plain_seq *s, int32_t token, float *logits)
     e->rows.tail[0] = 0;
     e->rows.window[0] = 0;
     e->rows.window[1] = i + 1;
-    assert_ok(mf_engine_forward(e, 1, 1, MF_WINDOW_SPAN, &g, &err), &err);
+    assert_ok(mf_engine_forward(e, &(mf_pass){.n = 1, .n_out = 1, .window = MF_WINDOW_SPAN}, &g, &err), &err);
     assert_ok(mf_graph_cache_read(&e->graphs, g, 0, 1, logits, &err), &err);
     transfer(&e->graphs.alloc, i, s->rows + (size_t)i * p->bytes, false);
 }

@@ -115,11 +115,39 @@ static void the_number_of_sequences_builds_nothing(void **state)
     world_close(&w);
 }
 
+/* States have the same bits however they are cut into feeds, and logits go on behind them as ever. */
+static void states_are_the_same_in_any_batch(void **state)
+{
+    (void)state;
+    static world w;
+    static float whole[64 * RIG_MAX_VOCAB], parts[64 * RIG_MAX_VOCAB], logits[2][RIG_MAX_VOCAB];
+    minfer_error err = {0};
+    int32_t ids[64];
+    minfer_model_info info;
+    for (int32_t i = 0; i < 64; i++) ids[i] = 3 + i * 7 % 50;
+    world_open(&w);
+    minfer_model_get_info(w.m, &info);
+    size_t width = (size_t)info.n_embd;
+    minfer_feed one = {w.s[0], ids, 64, whole, 64};
+    assert_ok(minfer_feed_batch_states(w.e, &one, 1, &err), &err);
+    minfer_feed head[] = {{w.s[1], ids, 5, parts, 5}, {w.s[2], ids + 9, 40, NULL, 0}},
+                rest = {w.s[1], ids + 5, 59, parts + 5 * width, 59};
+    assert_ok(minfer_feed_batch_states(w.e, head, 2, &err), &err);
+    assert_ok(minfer_feed_batch_states(w.e, &rest, 1, &err), &err);
+    assert_memory_equal(whole, parts, 64 * width * sizeof *whole);
+    rig_feed(w.s[0], ids, 1, logits[0], 1);
+    rig_feed(w.s[3], ids, 64, NULL, 0);
+    rig_feed(w.s[3], ids, 1, logits[1], 1);
+    assert_memory_equal(logits[0], logits[1], (size_t)info.n_vocab * sizeof(float));
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_causal_device_refuses_a_second_session),
         cmocka_unit_test(bad_batches_change_nothing),
+        cmocka_unit_test(states_are_the_same_in_any_batch),
         cmocka_unit_test(the_number_of_sequences_builds_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
