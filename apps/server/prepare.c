@@ -84,6 +84,7 @@ static bool fill(const srv_server *s, srv_job *j, srv_thinking *thinking, srv_er
                                         : SRV_THINKING_NEVER;
     if (!r->seed_given && getrandom(&r->sampling.seed, sizeof r->sampling.seed, 0) != sizeof r->sampling.seed)
         r->sampling.seed = (uint64_t)j->made_ns;
+    if (!r->seed_given) r->sampling.seed >>= 11; /* 53 bits, which all readers of JSON keep */
     return check_sampling(s, j, e) && srv_request_grammar(r, *thinking, &j->grammar, e);
 }
 
