@@ -70,9 +70,6 @@ static bool check_sampling(const srv_server *s, srv_job *j, srv_error *e)
     return st == MINFER_OK || srv_refuse_status(e, NULL, st, &err);
 }
 
-static const uint64_t EXACT_SEED = (UINT64_C(1) << 53) -
-                                   1; /* replies tell it: as every reader of JSON has numbers */
-
 static bool fill(const srv_server *s, srv_job *j, srv_thinking *thinking, srv_error *e)
 {
     srv_request *r = &j->request;
@@ -85,7 +82,7 @@ static bool fill(const srv_server *s, srv_job *j, srv_thinking *thinking, srv_er
                                         : SRV_THINKING_NEVER;
     if (!r->seed_given && getrandom(&r->sampling.seed, sizeof r->sampling.seed, 0) != sizeof r->sampling.seed)
         r->sampling.seed = (uint64_t)j->made_ns;
-    if (!r->seed_given) r->sampling.seed &= EXACT_SEED;
+    if (!r->seed_given) r->sampling.seed >>= 11; /* 53 bits, which all readers of JSON keep */
     return check_sampling(s, j, e) && srv_request_grammar(r, *thinking, &j->grammar, e);
 }
 

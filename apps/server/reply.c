@@ -93,10 +93,15 @@ static bool open_frame(const srv_reply *p, mf_buf *out)
            mf_buf_str(out, "\"choices\":[");
 }
 
+static bool put_seed(const srv_reply *p, mf_buf *out)
+{
+    return mf_buf_printf(out, ",\"seed\":%llu", (unsigned long long)p->r->sampling.seed);
+}
+
 static bool close_frame(const srv_reply *p, mf_buf *out)
 {
-    return mf_buf_printf(out, "],\"seed\":%llu%s}\n\n", (unsigned long long)p->r->sampling.seed,
-                         p->r->include_usage ? ",\"usage\":null" : "");
+    return mf_buf_char(out, ']') && put_seed(p, out) &&
+           mf_buf_str(out, p->r->include_usage ? ",\"usage\":null}\n\n" : "}\n\n");
 }
 
 /* From before the delta (or text) to before its value. */
@@ -267,8 +272,8 @@ static bool put_usage(const srv_usage *u, mf_buf *out)
 
 static bool end_stream(const srv_reply *p, const srv_usage *u, mf_buf *out)
 {
-    if (p->r->include_usage &&
-        !(open_frame(p, out) && mf_buf_str(out, "],") && put_usage(u, out) && mf_buf_str(out, "}\n\n")))
+    if (p->r->include_usage && !(open_frame(p, out) && mf_buf_str(out, "],") && put_usage(u, out) &&
+                                 put_seed(p, out) && mf_buf_str(out, "}\n\n")))
         return false;
     return mf_buf_str(out, "data: [DONE]\n\n");
 }
@@ -278,6 +283,5 @@ bool srv_reply_end(srv_reply *p, const srv_usage *u, mf_buf *out)
     if (p->r->stream) return end_stream(p, u, out);
     bool ok = mf_buf_append(out, p->head.data, p->head.len) && mf_buf_str(out, "\"choices\":[");
     for (size_t i = 0; i < p->n && ok; i++) ok = put_choice(&p->choices[i], out);
-    return ok && mf_buf_str(out, "],") && put_usage(u, out) &&
-           mf_buf_printf(out, ",\"seed\":%llu}", (unsigned long long)p->r->sampling.seed);
+    return ok && mf_buf_str(out, "],") && put_usage(u, out) && put_seed(p, out) && mf_buf_char(out, '}');
 }

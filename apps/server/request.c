@@ -190,8 +190,9 @@ static bool read_chat(const srv_object *body, const srv_context *c, srv_request 
 
 static bool read_completions(const srv_object *body, const srv_context *c, srv_request *r)
 {
-    const json_t *suffix = srv_field(body, "suffix");
-    if (suffix && json_string_length(suffix)) return srv_field_refuse(body, "suffix", "is not supported");
+    const char *suffix = "";
+    if (!srv_field_text(body, "suffix", &suffix, NULL)) return false;
+    if (*suffix) return srv_field_refuse(body, "suffix", "is not supported");
     return srv_read_prompts(body, "prompt", c, SRV_MAX_CHOICES, r) &&
            srv_field_bool(body, "echo", &r->echo) && read_making(body, c, r);
 }

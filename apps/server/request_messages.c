@@ -103,10 +103,10 @@ static bool read_call(const srv_object *call, json_t *out)
 {
     srv_path path;
     srv_object function;
+    if (!set_new(out, "type", json_string("function"), call->e) || !copy_text(call, "id", out)) return false;
     json_t *f = json_object();
-    bool ok = set_new(out, "type", json_string("function"), call->e) && copy_text(call, "id", out) &&
-              set_new(out, "function", f, call->e) && srv_field_object(call, "function", path, &function);
-    if (!ok) return false;
+    if (!set_new(out, "function", f, call->e) || !srv_field_object(call, "function", path, &function))
+        return false;
     if (!function.j) return srv_field_refuse(call, "function", "required, and missing");
     if (!srv_field(&function, "name")) return srv_field_refuse(&function, "name", "required, and missing");
     return copy_text(&function, "name", f) && read_arguments(&function, f);

@@ -143,7 +143,11 @@ static minfer_status load(run_state *r)
     s->model = r->model;
     s->n_ctx = info.n_ctx;
     s->loaded_at = (int64_t)time(NULL);
-    s->context = (srv_context){.n_vocab = s->info.n_vocab, .n_embd = s->info.n_embd, .sampling = o.sampling};
+    s->context = (srv_context){.models = &s->name,
+                               .n_models = 1,
+                               .n_vocab = s->info.n_vocab,
+                               .n_embd = s->info.n_embd,
+                               .sampling = o.sampling};
     return minfer_sampling_recommended(r->model, o.sampling_given, &s->context.sampling, r->err);
 }
 

@@ -8,20 +8,6 @@ enum {
     HELD_CALL = 1 << 16, /* a call of which nothing came out by then is none */
 };
 
-typedef enum state {
-    START,       /* thoughts may come */
-    THINK_START, /* thoughts have begun; blanks are dropped */
-    THINK,
-    AFTER_THINK,  /* blanks are dropped */
-    ANSWER_START, /* a call without a tag may come */
-    ANSWER,
-    CALL,
-    BROKEN_CALL,   /* what follows of a call that is no JSON, up to its closing tag */
-    AFTER_CALL,    /* the closing tag may come, or what models write by mistake */
-    BETWEEN_CALLS, /* blanks are dropped unless text follows */
-    OVER,
-} state;
-
 static const char blanks[] = " \t\r\n", blanks_or_end[] = " \t\r\n}";
 static const char think_tag[] = "<think>", think_end[] = "</think>";
 static const char call_tag[] = "<tool_call>", call_end[] = "</tool_call>";
@@ -29,9 +15,9 @@ static const char call_tag[] = "<tool_call>", call_end[] = "</tool_call>";
 void srv_splitter_init(srv_splitter *s, const srv_request *r, srv_thinking thinking, srv_part_fn *fn,
                        void *user)
 {
-    *s = (srv_splitter){.r = r, .fn = fn, .user = user, .state = START};
+    *s = (srv_splitter){.r = r, .fn = fn, .user = user, .state = SRV_SPLIT_START};
     if (thinking != SRV_THINKING_OPEN) return;
-    s->state = THINK_START;
+    s->state = SRV_SPLIT_THINK_START;
     if (!r->reasoning && !fn(user, SRV_CONTENT, 0, "<think>\n", 8)) s->failed = true;
 }
 
@@ -61,11 +47,12 @@ static void emit_held(srv_splitter *s, srv_part part, size_t n)
 
 /* ---- looking at the held text */
 
-static size_t leading(const srv_splitter *s, const char *set)
+/* Bytes of set from `at` on. */
+static size_t leading(const srv_splitter *s, size_t at, const char *set)
 {
-    size_t n = 0;
+    size_t n = at;
     while (n < s->held.len && strchr(set, s->held.data[n]) && s->held.data[n]) n++;
-    return n;
+    return n - at;
 }
 
 /* The first n bytes without what of set they end in. */
@@ -109,7 +96,7 @@ static size_t certain(const srv_splitter *s, const char *tag, const char *set)
 
 /* ---- steps: true when another one may follow */
 
-static bool go(srv_splitter *s, state next)
+static bool go(srv_splitter *s, srv_split_state next)
 {
     s->state = next;
     return true;
@@ -117,18 +104,18 @@ static bool go(srv_splitter *s, state next)
 
 static bool step_start(srv_splitter *s)
 {
-    size_t blank = leading(s, blanks);
+    size_t blank = leading(s, 0, blanks);
     if (blank == s->held.len || (!s->final && may_become(s, blank, think_tag))) return false;
-    if (!has_at(s, blank, think_tag)) return go(s, ANSWER_START);
+    if (!has_at(s, blank, think_tag)) return go(s, SRV_SPLIT_ANSWER_START);
     size_t n = blank + strlen(think_tag);
     if (!s->r->reasoning) emit(s, SRV_CONTENT, s->held.data, n);
     drop(s, n);
-    return go(s, THINK_START);
+    return go(s, SRV_SPLIT_THINK_START);
 }
 
-static bool step_skip_blanks(srv_splitter *s, state next)
+static bool step_skip_blanks(srv_splitter *s, srv_split_state next)
 {
-    if (s->r->reasoning) drop(s, leading(s, blanks));
+    if (s->r->reasoning) drop(s, leading(s, 0, blanks));
     return s->held.len && go(s, next);
 }
 
@@ -143,7 +130,7 @@ static bool step_think(srv_splitter *s)
     size_t end = without_trailing(s, at, around);
     emit(s, SRV_REASONING, s->held.data, s->r->reasoning ? end : at + tag);
     drop(s, at + tag);
-    return go(s, AFTER_THINK);
+    return go(s, SRV_SPLIT_AFTER_THINK);
 }
 
 /* A call begins at `from` of the held text. */
@@ -155,16 +142,25 @@ static bool begin_call(srv_splitter *s, size_t from, bool tagged)
     s->emitted = 0;
     s->tagged = tagged;
     s->started = false;
-    return go(s, CALL);
+    return go(s, SRV_SPLIT_CALL);
 }
 
 static bool step_answer_start(srv_splitter *s)
 {
-    size_t blank = leading(s, blanks);
+    static const char *const openings[] = {"```json", "```", ""};
     bool bare = s->r->tool_choice == SRV_TOOLS_AUTO && s->r->constraint == SRV_FREE;
-    if (!bare) return go(s, ANSWER);
+    size_t blank = leading(s, 0, blanks);
+    if (!bare) return go(s, SRV_SPLIT_ANSWER);
     if (blank == s->held.len) return false;
-    return s->held.data[blank] == '{' ? begin_call(s, blank, false) : go(s, ANSWER);
+    for (int i = 0; i < 3; i++) {
+        if (!s->final && may_become(s, blank, openings[i])) return false;
+        if (!has_at(s, blank, openings[i])) continue;
+        size_t from = blank + strlen(openings[i]);
+        from += leading(s, from, blanks);
+        if (from == s->held.len) return false;
+        if (s->held.data[from] == '{') return begin_call(s, from, false);
+    }
+    return go(s, SRV_SPLIT_ANSWER);
 }
 
 static bool step_answer(srv_splitter *s)
@@ -200,7 +196,7 @@ static bool complete_call(srv_splitter *s)
     if (!s->failed) emit_call(s);
     drop(s, s->at);
     s->done = !s->r->parallel_tool_calls;
-    return go(s, s->done ? OVER : AFTER_CALL);
+    return go(s, s->done ? SRV_SPLIT_OVER : SRV_SPLIT_AFTER_CALL);
 }
 
 /* The held text from s->at on does not continue the call. */
@@ -210,10 +206,10 @@ static bool give_up_call(srv_splitter *s)
     if (s->started) {
         emit_call(s);
         drop(s, s->at);
-        return go(s, BROKEN_CALL);
+        return go(s, SRV_SPLIT_BROKEN_CALL);
     }
     emit_held(s, SRV_CONTENT, s->from);
-    return go(s, ANSWER);
+    return go(s, SRV_SPLIT_ANSWER);
 }
 
 /* A closing tag may end a call that lacks brackets, and one whose string was not closed in its line. */
@@ -271,37 +267,38 @@ static bool step_broken_call(srv_splitter *s)
     emit(s, SRV_CALL_ARGS, s->held.data, end);
     drop(s, at);
     s->done = !s->r->parallel_tool_calls;
-    return go(s, s->done ? OVER : AFTER_CALL);
+    return go(s, s->done ? SRV_SPLIT_OVER : SRV_SPLIT_AFTER_CALL);
 }
 
 static bool step_after_call(srv_splitter *s)
 {
-    size_t blank = leading(s, blanks);
-    if (blank == s->held.len || may_become(s, blank, call_end)) return false;
-    if (has_at(s, blank, call_end)) {
-        drop(s, blank + strlen(call_end));
-        return go(s, BETWEEN_CALLS);
+    const char *end = s->tagged ? call_end : "```";
+    size_t blank = leading(s, 0, blanks);
+    if (blank == s->held.len || may_become(s, blank, end)) return false;
+    if (has_at(s, blank, end)) {
+        drop(s, blank + strlen(end));
+        return go(s, SRV_SPLIT_BETWEEN_CALLS);
     }
     if (s->held.data[blank] == '{' && s->tagged) return begin_call(s, blank, true);
-    if (s->held.data[blank] != '}') return go(s, ANSWER);
+    if (s->held.data[blank] != '}') return go(s, SRV_SPLIT_ANSWER);
     drop(s, blank + 1); /* one too many */
     return true;
 }
 
 static bool step(srv_splitter *s)
 {
-    switch ((state)s->state) {
-    case START: return step_start(s);
-    case THINK_START: return step_skip_blanks(s, THINK);
-    case THINK: return step_think(s);
-    case AFTER_THINK: return step_skip_blanks(s, ANSWER_START);
-    case ANSWER_START: return step_answer_start(s);
-    case ANSWER: return step_answer(s);
-    case CALL: return step_call(s);
-    case BROKEN_CALL: return step_broken_call(s);
-    case AFTER_CALL: return step_after_call(s);
-    case BETWEEN_CALLS: return leading(s, blanks) < s->held.len && go(s, ANSWER);
-    case OVER: break;
+    switch (s->state) {
+    case SRV_SPLIT_START: return step_start(s);
+    case SRV_SPLIT_THINK_START: return step_skip_blanks(s, SRV_SPLIT_THINK);
+    case SRV_SPLIT_THINK: return step_think(s);
+    case SRV_SPLIT_AFTER_THINK: return step_skip_blanks(s, SRV_SPLIT_ANSWER_START);
+    case SRV_SPLIT_ANSWER_START: return step_answer_start(s);
+    case SRV_SPLIT_ANSWER: return step_answer(s);
+    case SRV_SPLIT_CALL: return step_call(s);
+    case SRV_SPLIT_BROKEN_CALL: return step_broken_call(s);
+    case SRV_SPLIT_AFTER_CALL: return step_after_call(s);
+    case SRV_SPLIT_BETWEEN_CALLS: return leading(s, 0, blanks) < s->held.len && go(s, SRV_SPLIT_ANSWER);
+    case SRV_SPLIT_OVER: break;
     }
     s->held.len = 0;
     return false;
@@ -325,11 +322,11 @@ bool srv_splitter_finish(srv_splitter *s)
     s->final = true;
     run(s);
     if (s->failed || !s->held.len) return !s->failed;
-    if (s->state == THINK || s->state == THINK_START)
+    if (s->state == SRV_SPLIT_THINK || s->state == SRV_SPLIT_THINK_START)
         emit(s, SRV_REASONING, s->held.data, without_trailing(s, s->held.len, s->r->reasoning ? blanks : ""));
-    else if (s->state == BROKEN_CALL)
+    else if (s->state == SRV_SPLIT_BROKEN_CALL)
         emit(s, SRV_CALL_ARGS, s->held.data, s->held.len);
-    else if (s->state != AFTER_CALL && s->state != BETWEEN_CALLS)
+    else if (s->state != SRV_SPLIT_AFTER_CALL && s->state != SRV_SPLIT_BETWEEN_CALLS)
         emit(s, SRV_CONTENT, s->held.data, s->held.len);
     s->held.len = 0;
     return !s->failed;

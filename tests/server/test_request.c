@@ -158,6 +158,7 @@ static const struct refusal {
     {SRV_COMPLETIONS, "{\"prompt\":\"a\",\"logprobs\":21}", "logprobs", "to 20", 0},
     {SRV_COMPLETIONS, "{\"prompt\":\"a\",\"echo\":1}", "echo", "boolean", 0},
     {SRV_COMPLETIONS, "{\"prompt\":\"a\",\"suffix\":\"b\"}", "suffix", "not supported", 0},
+    {SRV_COMPLETIONS, "{\"prompt\":\"a\",\"suffix\":{}}", "suffix", "string", 0},
     {SRV_COMPLETIONS, "{\"prompt\":\"a\",\"best_of\":3}", "best_of", "not supported", 0},
     {SRV_COMPLETIONS, "{\"prompt\":\"a\",\"best_of\":\"3\"}", "best_of", "a string", 0},
 
