@@ -40,6 +40,7 @@ typedef struct run_state {
     minfer_model *model;
     minfer_engine *engine;
     char *path, *name;
+    const char *names[2]; /* what requests may call the model: its name, and what it was started with */
     sigset_t signals;
     atomic_bool ready, stop;
     minfer_error *err;
@@ -126,7 +127,8 @@ static minfer_status name_model(run_state *r)
     if (n > 5 && strcmp(name + n - 5, ".gguf") == 0) n -= 5;
     r->name = r->o->server.alias ? mf_strndup(r->o->server.alias, strlen(r->o->server.alias))
                                  : mf_strndup(name, n);
-    r->server.name = r->name;
+    r->server.name = r->names[0] = r->name;
+    r->names[1] = r->o->model;
     return r->name ? MINFER_OK : MF_NOMEM(r->err);
 }
 
@@ -143,8 +145,8 @@ static minfer_status load(run_state *r)
     s->model = r->model;
     s->n_ctx = info.n_ctx;
     s->loaded_at = (int64_t)time(NULL);
-    s->context = (srv_context){.models = &s->name,
-                               .n_models = 1,
+    s->context = (srv_context){.models = r->names,
+                               .n_models = r->names[1] ? 2 : 1,
                                .n_vocab = s->info.n_vocab,
                                .n_embd = s->info.n_embd,
                                .sampling = o.sampling};
