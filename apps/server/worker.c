@@ -265,10 +265,14 @@ static void take_results(srv_worker *w, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         srv_task *t = w->fed[i];
+        size_t drawn = 0;
         t->n_fed += t->n_take;
+        if (srv_task_wants_vector(t))
+            srv_task_pool(t, w->n_embd, w->o.pooling);
+        else if (t->n_fed == t->n)
+            drawn = srv_task_draw(t, w->n_ctx, w->n_vocab);
         atomic_fetch_add(&w->stats->fed_tokens, t->n_take);
-        if (t->n_fed == t->n)
-            atomic_fetch_add(&w->stats->drawn_tokens, srv_task_draw(t, w->n_ctx, w->n_vocab));
+        atomic_fetch_add(&w->stats->drawn_tokens, drawn);
     }
 }
 

@@ -150,6 +150,14 @@ def joined(events):
     return "".join(c["delta"].get("content") or "" for e in events if e != "[DONE]" for c in json.loads(e)["choices"])
 
 
+def read_stream(sock):
+    """All of a stream up to its end, or the connection's."""
+    text = bytearray()
+    while b"[DONE]" not in text[-100:] and (part := sock.recv(1 << 20)):
+        text += part
+    return bytes(text)
+
+
 def in_parallel(calls):
     """Runs all at once; their results in order, or the first exception."""
     results = [None] * len(calls)
