@@ -34,7 +34,7 @@ static void speak(silence s)
     close(s.err);
 }
 
-static minfer_status run_line(int argc, char **argv, const cli_command *c, long fail_at, minfer_error *err)
+static minfer_status run_line(int argc, char **argv, const app_program *c, long fail_at, minfer_error *err)
 {
     app_options o;
     assert_ok(app_options_parse(&o, argc, argv, err), err);
@@ -49,7 +49,7 @@ static minfer_status run_line(int argc, char **argv, const cli_command *c, long 
 }
 
 /* Up to some hundred allocations each one fails, beyond that a sample. */
-static void starve(const cli_command *c, int argc, char **argv)
+static void starve(const app_program *c, int argc, char **argv)
 {
     minfer_error err = {0};
     mf_mem_fail_at(0);
