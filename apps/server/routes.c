@@ -108,7 +108,8 @@ static enum MHD_Result page(srv_exchange *x)
                                                              MHD_RESPMEM_PERSISTENT);
     if (!r) return MHD_NO;
     srv_add_headers(x, r, f->type);
-    MHD_add_response_header(r, "Content-Security-Policy", "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'");
+    MHD_add_response_header(r, "Content-Security-Policy",
+                            "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'");
     MHD_add_response_header(r, "Cache-Control", "no-cache");
     atomic_fetch_add(&x->h->s->stats.replies[2], 1);
     enum MHD_Result ok = MHD_queue_response(x->c, MHD_HTTP_OK, r);

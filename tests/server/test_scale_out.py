@@ -40,7 +40,7 @@ class ScaleOut(unittest.TestCase):
         tiny_model.build("qwen2", n_ctx=1 << 14, seed=5).write(self.model)
         self.ports = [free_port(), free_port()]
         self.servers = [self.start(p) for p in self.ports]
-        self.addCleanup(lambda: [s.stop(kill=True) for s in self.servers])
+        self.addCleanup(lambda: [s.stop() for s in self.servers])
         text = (ROOT / "deploy" / "haproxy.cfg").read_text()
         front = free_port()
         for old, new in ((8081, self.ports[0]), (8082, self.ports[1]), (8080, front)):
@@ -60,7 +60,7 @@ class ScaleOut(unittest.TestCase):
         time.sleep(1.5)  # both servers have been checked
 
     def start(self, port):
-        return Server(PROGRAM, self.model, "--port", port, "--n-ctx", 8192, "--n-slots", 8)
+        return Server(PROGRAM, self.model, "--port", port, "--n-ctx", 8192, "--n-slots", 8, env={"MINFER_DRAIN_MS": "60000"})
 
     def test_conversations_stay(self):
         system = {"role": "system", "content": "be brief"}
