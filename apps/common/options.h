@@ -100,7 +100,7 @@ typedef struct app_options {
     app_table_format format;
 
     struct { /* serve */
-        const char *host, *alias, *tls_cert, *tls_key;
+        const char *host, *alias, *tls_cert, *tls_key, *key_file;
         app_texts keys, origins;
         int32_t port, n_slots, max_queue, max_body_mib, max_connections;
         int32_t header_s, idle_s, ping_s, drain_ms;

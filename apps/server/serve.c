@@ -39,7 +39,8 @@ typedef struct run_state {
     bool listens;
     minfer_model *model;
     minfer_engine *engine;
-    char *path, *name;
+    char *path, *name, *key_text; /* the last: what the file of keys holds */
+    app_texts keys;
     const char *names[2]; /* what requests may call the model: its name, and what it was started with */
     sigset_t signals;
     atomic_bool ready, stop;
@@ -80,6 +81,29 @@ static minfer_status read_pem(const char *path, char **out, minfer_error *err)
     return path ? mf_file_read(path, MAX_PEM, out, &n, err) : MINFER_OK;
 }
 
+static minfer_status add_key(run_state *r, const char *key)
+{
+    app_texts *k = &r->keys;
+    if (!mf_grow((void **)&k->v, &k->cap, k->n + 1, sizeof *k->v)) return MF_NOMEM(r->err);
+    k->v[k->n++] = key;
+    return MINFER_OK;
+}
+
+/* Keys of the command line, then those of the file, whose text is cut into lines. */
+static minfer_status read_keys(run_state *r)
+{
+    const app_options *o = r->o;
+    size_t n;
+    char *at = NULL;
+    for (size_t i = 0; i < o->server.keys.n; i++) MF_TRY(add_key(r, o->server.keys.v[i]));
+    if (!o->server.key_file) return MINFER_OK;
+    MF_TRY(mf_file_read(o->server.key_file, MAX_PEM, &r->key_text, &n, r->err));
+    for (char *key = strtok_r(r->key_text, "\r\n", &at); key; key = strtok_r(NULL, "\r\n", &at))
+        MF_TRY(add_key(r, key));
+    if (r->keys.n > o->server.keys.n) return MINFER_OK;
+    return mf_fail(r->err, MINFER_ERR_ARG, "--api-key-file %s: there is no key in it", o->server.key_file);
+}
+
 /* Each connection is a descriptor, and the system's usual limit is lower than ours. */
 static void raise_limit(unsigned max_conns)
 {
@@ -95,9 +119,10 @@ static minfer_status listen_first(run_state *r)
     const app_options *o = r->o;
     srv_options *s = &r->options;
     uint16_t port;
+    MF_TRY(read_keys(r));
     *s = (srv_options){.host = o->server.host,
                        .port = (uint16_t)o->server.port,
-                       .keys = {o->server.keys.v, o->server.keys.n},
+                       .keys = {r->keys.v, r->keys.n},
                        .origins = {o->server.origins.v, o->server.origins.n},
                        .max_body = (size_t)o->server.max_body_mib << 20,
                        .max_conns = (unsigned)o->server.max_connections,
@@ -208,6 +233,8 @@ static void end(run_state *r)
     mf_free(r->options.cert);
     mf_free(r->options.key);
     mf_free(r->name);
+    mf_free(r->keys.v);
+    mf_free(r->key_text);
     minfer_free(r->path);
 }
 

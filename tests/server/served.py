@@ -37,7 +37,7 @@ class Reply:
 
 class Server:
     def __init__(self, program, model, *args, wait=True, env=None, **more):
-        self.env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **SANITIZER, **(env or {})}
+        self.env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "MINFER_DRAIN_MS": "0", **SANITIZER, **(env or {})}
         self.process = subprocess.Popen([program, "serve", str(model), "--port", "0", *map(str, args)], env=self.env,
                                         stderr=subprocess.PIPE, text=True, **more)
         self.log = []
@@ -70,10 +70,10 @@ class Server:
             time.sleep(0.02)
         raise RuntimeError("the server is never ready: " + "".join(self.log))
 
-    def stop(self, kill=False):
-        """Ends the server; its exit status."""
+    def stop(self):
+        """Ends the server; its exit status. What is running is given up, unless MINFER_DRAIN_MS says otherwise."""
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
+            self.process.send_signal(signal.SIGTERM)
         try:
             status = self.process.wait(60)
         except subprocess.TimeoutExpired:
@@ -81,6 +81,8 @@ class Server:
             raise
         self.reader.join(10)
         self.process.stderr.close()
+        if any("Sanitizer" in line or "runtime error" in line for line in self.log):
+            raise AssertionError("".join(self.log[-200:]))
         return status
 
     def request(self, method, path, body=None, headers=None, timeout=120):

@@ -38,7 +38,7 @@ class Folder(unittest.TestCase):
 
     def serve(self, *args, model=None, **more):
         server = Server(PROGRAM, model or self.model, *args, **more)
-        self.addCleanup(lambda: server.stop(kill=True))
+        self.addCleanup(lambda: server.stop())
         return server
 
 

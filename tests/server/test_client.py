@@ -43,7 +43,7 @@ class Client(unittest.TestCase):
 
     def client(self, model, kind=openai.OpenAI, *args):
         server = Server(PROGRAM, self.folder / f"{model}.gguf", "--api-key", "secret", *args)
-        self.addCleanup(lambda: server.stop(kill=True))
+        self.addCleanup(lambda: server.stop())
         return kind(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="secret", max_retries=0)
 
     def test_sync(self):

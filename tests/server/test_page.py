@@ -91,7 +91,7 @@ class Page(unittest.TestCase):
 
     def open(self, model, *args):
         server = Server(PROGRAM, self.folder / f"{model}.gguf", *args)
-        self.addCleanup(lambda: server.stop(kill=True))
+        self.addCleanup(lambda: server.stop())
         self.browser.do("/url", {"url": f"http://127.0.0.1:{server.port}/"})
         self.wait("return document.getElementById('model').textContent !== 'connecting…'")
         return server

@@ -37,7 +37,7 @@ class Folder(unittest.TestCase):
 
     def serve(self, model, *args, **more):
         server = Server(PROGRAM, model, *args, **more)
-        self.addCleanup(lambda: server.stop(kill=True))
+        self.addCleanup(lambda: server.stop())
         return server
 
 
@@ -60,6 +60,13 @@ class Answers(Folder):
         for path, status in (("/health", 200), ("/", 200), ("/page.js", 200), ("/page.css", 200), ("/v1/models", 401), ("/metrics", 401)):
             self.assertEqual(s.get(path).status, status, path)
         self.assertEqual(s.get("/v1/models", headers=self.key).json["data"][0]["id"], "speech")
+
+    def test_keys_of_a_file(self):
+        keys = self.folder / "keys"
+        keys.write_text("one\r\n\ntwo words\n")
+        s = self.serve(self.speech, "--api-key", "three", "--api-key-file", keys)
+        for key, status in (("one", 200), ("two words", 200), ("three", 200), ("two", 401), ("", 401)):
+            self.assertEqual(s.get("/v1/models", headers={"X-Api-Key": key}).status, status, key)
 
     def test_paths_and_methods(self):
         s = self.server
@@ -285,7 +292,7 @@ class Streams(Folder):
 class End(Folder):
     def test_states(self):
         """Loading, ok, draining, and the exit: a running stream ends whole."""
-        s = self.serve(self.endless, "--n-ctx", 100000)
+        s = self.serve(self.endless, "--n-ctx", 100000, env={"MINFER_DRAIN_MS": "60000"})
         c = s.open("POST", "/v1/completions", {"prompt": "go\n", "max_tokens": 10000, "stream": True})
         s.wait_metric("slots_busy", 1)
         s.process.send_signal(signal.SIGTERM)
@@ -320,7 +327,7 @@ class End(Folder):
 
     def test_second_signal(self):
         for sig in (signal.SIGTERM, signal.SIGINT):
-            s = self.serve(self.endless, "--n-ctx", 900000)
+            s = self.serve(self.endless, "--n-ctx", 900000, env={"MINFER_DRAIN_MS": "60000"})
             c = s.open("POST", "/v1/completions", {"prompt": "go\n", "max_tokens": 800000})
             s.wait_metric("slots_busy", 1)
             s.process.send_signal(sig)
@@ -333,9 +340,11 @@ class End(Folder):
 
     def test_starts_that_fail(self):
         s = self.serve(self.speech)
+        empty = self.folder / "empty"
+        empty.write_text("\n")
         cases = ((["--port", str(s.port)], 1, "cannot listen"), (["--tls-cert", "x.pem"], 2, "--tls-key"), (["--api-key", ""], 2, "--api-key"),
                  (["--host", "no.such.host.invalid", "--port", "0"], 1, "--host"), (["--n-slots", "0"], 2, "--n-slots"),
-                 (["--tls-cert", "/nope", "--tls-key", "/nope"], 1, "/nope"), (["--port", "70000"], 2, "--port"))
+                 (["--api-key-file", str(empty), "--port", "0"], 1, "no key"), (["--tls-cert", "/nope", "--tls-key", "/nope"], 1, "/nope"), (["--port", "70000"], 2, "--port"))
         for args, status, words in cases:
             done = subprocess.run([PROGRAM, "serve", str(self.speech), *args], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, status, (args, done.stderr))
