@@ -58,10 +58,8 @@ static void check_request(const srv_request *r)
     }
     if (r->endpoint > SRV_COMPLETIONS) return;
     if (r->n < 1 || srv_reply_choices(r) > SRV_MAX_CHOICES || r->max_tokens < -1) abort();
-    minfer_sampler *s;
     minfer_error err;
-    if (minfer_sampler_create(&r->sampling, 1000, &s, &err) != MINFER_OK) abort(); /* ranges are its ranges */
-    minfer_sampler_free(s);
+    if (minfer_sampling_check(&r->sampling, 1000, &err) != MINFER_OK) abort(); /* the ranges are those */
     check_grammar(r);
 }
 

@@ -1,15 +1,28 @@
-/* minfer: large language models on the machine in front of you. The public interface.
- *
- * Conventions: every call that can fail returns a minfer_status and fills the caller's minfer_error, when one
- * is given, with one line that names the thing and the values. The library never exits, prints, or reads the
- * environment. Strings are UTF-8; where a length stands beside a pointer, the text may hold any byte and
- * needs no terminator. Opaque objects belong to the caller of the function that made them and go back to the
- * matching _free, which accepts NULL. Memory handed out as char ** or int32_t ** is given back with
- * minfer_free.
+/* minfer: large language models on the machine in front of you. The public interface; docs/library.md
+ * shows how it is used.
  *
  * Objects: a model is a file, its tokenizer and its chat template; an engine runs it on devices; a session is
- * one timeline of tokens in an engine's cache; a sampler turns logits into tokens. A model may be shared by
- * engines and threads; an engine and everything made from it belong to one thread at a time. */
+ * one timeline of tokens in an engine's cache; a sampler turns logits into tokens, within a grammar if one is
+ * set; a conversation is a session that knows its messages.
+ *
+ * Errors: a call that can fail returns a minfer_status and fills the caller's minfer_error, when one is
+ * given, with one line that names the thing and the values. What it would have made is then NULL. The library
+ * never exits, prints, or reads the environment.
+ *
+ * Memory: an object belongs to the caller of the function that made it and goes back to the matching _free,
+ * which accepts NULL. A model outlives its engines, an engine its sessions, drafts and conversations;
+ * samplers and grammars stand on their own. What is handed out as char ** or int32_t ** is given back with
+ * minfer_free. What a caller hands in is copied where it is kept, unless its comment says "not owned".
+ *
+ * Arguments: strings are UTF-8. Where a length stands beside a pointer, it counts bytes, the text may hold
+ * any byte and needs no terminator; texts that are handed out have one all the same, which the length does
+ * not count. Counts of tokens, cells and threads are numbers of them. Calls that make an object take NULL
+ * for options that have an _init: the defaults. Other structs are zeroed before they are filled, so that what
+ * is added to them later is off.
+ *
+ * Threads: a model may be shared by threads and engines. An engine and everything made from it, and a
+ * sampler with its grammar, belong to one thread at a time. Functions without an object may be called by any.
+ * Callbacks come on the caller's thread, during the call. */
 #ifndef MINFER_H
 #define MINFER_H
 
@@ -21,7 +34,11 @@
 extern "C" {
 #endif
 
+#ifdef __GNUC__
 #define MINFER_API __attribute__((visibility("default")))
+#else
+#define MINFER_API
+#endif
 
 typedef enum minfer_status {
     MINFER_OK = 0,
@@ -31,7 +48,8 @@ typedef enum minfer_status {
     MINFER_ERR_ARG,         /* the caller gave a value that cannot be used */
     MINFER_ERR_UNSUPPORTED, /* well-formed, but nothing here can do it */
     MINFER_ERR_LIMIT,       /* a limit (context, depth, output, steps) was reached */
-    MINFER_ERR_STATE,       /* an internal rule was broken: a defect, reported instead of an abort */
+    MINFER_ERR_STATE,       /* the object cannot do this as it is, or is broken: a model without its weights,
+                               logits that are not numbers, a defect that is reported instead of an abort */
 } minfer_status;
 
 typedef struct minfer_error {
@@ -39,18 +57,17 @@ typedef struct minfer_error {
     char message[1024]; /* one line, always terminated */
 } minfer_error;
 
-#define MINFER_VERSION "0.1.0"
-MINFER_API const char *minfer_version(void); /* of the library: MINFER_VERSION when it was built */
-MINFER_API void minfer_free(void *p);
+#define MINFER_VERSION "0.1.0"               /* of this header */
+MINFER_API const char *minfer_version(void); /* of the library */
+MINFER_API void minfer_free(void *p);        /* accepts NULL */
 
-/* ---- model files
- * ------------------------------------------------------------------------------------------------- */
+/* ---- model files ---- */
 
 typedef struct minfer_model minfer_model;
 
 /* Opens a GGUF file (any part of a split one), checks it whole, and prepares tokenizer and template. Weights
- * stay in the mapped file. An architecture, tensor or key that cannot be used is refused by name. progress
- * (may be NULL) is told a share of 0..1. */
+ * stay in the mapped file, which must not change meanwhile. An architecture, tensor or key that cannot be
+ * used is refused by name. progress (may be NULL) is told a share of 0..1. */
 typedef void minfer_progress_fn(void *user, double share);
 MINFER_API minfer_status minfer_model_open(const char *path, minfer_progress_fn *progress, void *user,
                                            minfer_model **out, minfer_error *err);
@@ -68,17 +85,18 @@ MINFER_API minfer_status minfer_model_open_info(const char *path, minfer_model *
 MINFER_API void minfer_model_free(minfer_model *m);
 
 typedef struct minfer_model_info {
-    const char *path, *architecture, *name; /* empty when the file does not say; owned by the model */
+    const char *path, *architecture, *name; /* owned by the model; empty when the file does not say */
     uint32_t gguf_version, n_parts;
-    uint64_t file_bytes, n_params;
+    uint64_t file_bytes, n_params; /* of all parts; n_params: values of all tensors */
     size_t n_metadata, n_tensors;
-    int32_t n_vocab, n_ctx, n_embd, n_layer, n_head, n_head_kv, head_dim,
-        n_ff; /* 0 when not known; n_ctx as trained */
+    /* 0 when not known. n_vocab: tokens; n_ctx: the context it was trained with, in tokens; n_embd, n_ff,
+     * head_dim: values */
+    int32_t n_vocab, n_ctx, n_embd, n_layer, n_head, n_head_kv, head_dim, n_ff;
     bool has_template;
 } minfer_model_info;
 MINFER_API void minfer_model_get_info(const minfer_model *m, minfer_model_info *out);
 
-/* Metadata entry i as text: long arrays are shortened ("[151936 strings]"); *value is for minfer_free. */
+/* Metadata entry i < n_metadata as text: long arrays are shortened ("[151936 strings]"). */
 MINFER_API minfer_status minfer_model_metadata(const minfer_model *m, size_t i, char **key, char **value,
                                                minfer_error *err);
 
@@ -89,17 +107,19 @@ MINFER_API minfer_status minfer_model_metadata_json(const minfer_model *m, size_
 typedef struct minfer_tensor_info {
     const char *name, *type; /* owned by the model */
     uint32_t n_dims;
-    uint64_t dims[4], bytes; /* dims[0] is the row length */
+    uint64_t dims[4]; /* values; dims[0] is the row length; 1 from n_dims on */
+    uint64_t bytes;
 } minfer_tensor_info;
+/* Tensor i < n_tensors. */
 MINFER_API void minfer_model_tensor(const minfer_model *m, size_t i, minfer_tensor_info *out);
 
-/* ---- text and tokens
- * --------------------------------------------------------------------------------------------- */
+/* ---- text and tokens ---- */
 
 enum {
     MINFER_TOKENIZE_SPECIAL = 1, /* recognise special tokens in the text */
     MINFER_TOKENIZE_BOS = 2,     /* begin with BOS where the model's metadata asks for it, never twice */
 };
+/* Takes any bytes; what is no UTF-8 is read as U+FFFD. */
 MINFER_API minfer_status minfer_tokenize(const minfer_model *m, const char *text, size_t n, unsigned flags,
                                          int32_t **ids, size_t *n_ids, minfer_error *err);
 
@@ -109,15 +129,15 @@ MINFER_API minfer_status minfer_token_bytes(const minfer_model *m, int32_t id, b
                                             size_t *n, minfer_error *err);
 MINFER_API bool minfer_token_is_end(const minfer_model *m, int32_t id); /* ends a turn */
 MINFER_API int32_t minfer_token_bos(const minfer_model *m);             /* -1 when there is none */
-MINFER_API int32_t minfer_token_eos(const minfer_model *m);
+MINFER_API int32_t minfer_token_eos(const minfer_model *m);             /* -1 when there is none */
 
-/* Chat templates. JSON texts; NULL = absent. special_tokens NULL: the model's own. */
+/* What a chat template is rendered with: JSON texts, not owned, NULL where absent. */
 typedef struct minfer_chat {
     const char *messages;       /* array of {role, content, ...} */
     const char *tools;          /* array */
     const char *kwargs;         /* object: further template variables */
-    const char *special_tokens; /* object: bos_token, eos_token, ... */
-    bool add_generation_prompt;
+    const char *special_tokens; /* object: bos_token, eos_token, ...; NULL: the model's own */
+    bool add_generation_prompt; /* end where the assistant's answer begins */
 } minfer_chat;
 
 /* Renders with the model's template (ChatML when it has none). An exception raised by the template is
@@ -136,30 +156,29 @@ MINFER_API bool minfer_prompt_opens_thinking(const minfer_model *m, const int32_
 MINFER_API minfer_status minfer_template_render(const char *source, size_t source_n, const minfer_chat *chat,
                                                 char **text, size_t *n, minfer_error *err);
 
-/* ---- engine
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- engine ---- */
 
 typedef struct minfer_engine minfer_engine;
 
+/* How keys and values are stored. */
 typedef enum minfer_cache_type {
-    MINFER_CACHE_DEFAULT,
+    MINFER_CACHE_DEFAULT, /* f16 */
     MINFER_CACHE_F32,
     MINFER_CACHE_F16,
     MINFER_CACHE_Q8_0
 } minfer_cache_type;
 
 typedef struct minfer_engine_options {
-    int32_t
-        n_ctx; /* cells of the cache; 0 = 4096 or the model's, whichever is less; clamped to the model's */
-    int32_t n_threads; /* 0 = physical cores within affinity and quota */
-    int32_t n_batch;   /* most tokens of one forward pass; 0 = 512 */
+    int32_t n_ctx;     /* cells of the cache: tokens of all sessions; 0: 4096; never above the model's */
+    int32_t n_threads; /* 0: physical cores within affinity and quota */
+    int32_t n_batch;   /* most tokens of one forward pass; 0: 512 */
     minfer_cache_type cache_type;
-    const char *backends; /* names separated by commas; NULL = all usable here */
-    int32_t gpu_layers;   /* -1 = all */
-    uint64_t gpu_budget;  /* bytes; 0 = no limit */
-    const char *cpu_tier; /* "scalar", "avx2", "avx512", "neon": the highest to use; NULL = the best */
-    bool no_flash_attn, no_fuse_qkv, no_fuse_ffn, no_fuse;
-    /* When set, told one line per graph built: splits and node counts. */
+    const char *backends; /* names separated by commas; NULL: all usable here */
+    int32_t gpu_layers;   /* -1: all */
+    uint64_t gpu_budget;  /* bytes; 0: no limit */
+    const char *cpu_tier; /* "scalar", "avx2", "avx512", "neon": the highest to use; NULL: the best */
+    bool no_flash_attn, no_fuse_qkv, no_fuse_ffn, no_fuse; /* leave that out; changes no result */
+    /* When set, told once per graph: its splits and node counts, in lines. */
     void (*trace)(void *user, const char *text);
     void *trace_user;
     bool op_timing; /* measure where the time goes, for minfer_engine_times; changes no result */
@@ -174,11 +193,12 @@ MINFER_API minfer_status minfer_engine_create(const minfer_model *m, const minfe
 MINFER_API void minfer_engine_free(minfer_engine *e);
 
 typedef struct minfer_engine_info {
-    int32_t n_ctx, n_threads, n_vocab; /* n_vocab: length of a row of logits */
-    int32_t n_unused;                  /* cells of the cache that no session holds */
-    const char *backends;              /* "cpu" */
-    const char *cpu_tier;              /* "avx2" */
-    const char *cache_type;            /* "f16" */
+    int32_t n_ctx, n_threads;
+    int32_t n_ctx_unused;   /* of the n_ctx cells, those that no session uses */
+    int32_t n_vocab;        /* length of a row of logits; may be more than the model has tokens */
+    const char *backends;   /* "cpu"; this and the next two are owned by the engine */
+    const char *cpu_tier;   /* "avx2" */
+    const char *cache_type; /* "f16" */
     uint64_t graphs_built, graphs_reused;
 } minfer_engine_info;
 MINFER_API void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out);
@@ -209,11 +229,10 @@ typedef enum minfer_graph_format { MINFER_GRAPH_DOT, MINFER_GRAPH_JSON } minfer_
 MINFER_API minfer_status minfer_engine_graph(minfer_engine *e, int32_t n_tokens, minfer_graph_format format,
                                              char **text, size_t *n, minfer_error *err);
 
-/* ---- sessions: timelines of tokens
- * -------------------------------------------------------------------------------- */
+/* ---- sessions: timelines of tokens ---- */
 
-/* Any number of sessions share an engine's n_ctx cells; each may be as long as there are cells left. An
- * engine and its sessions are used by one thread at a time. */
+/* Any number of sessions share an engine's n_ctx cells, one per token; each may be as long as there are cells
+ * left. */
 typedef struct minfer_session minfer_session;
 
 MINFER_API minfer_status minfer_session_create(minfer_engine *e, minfer_session **out, minfer_error *err);
@@ -248,7 +267,8 @@ MINFER_API minfer_status minfer_feed_batch(minfer_engine *e, const minfer_feed *
 MINFER_API minfer_status minfer_feed_batch_states(minfer_engine *e, const minfer_feed *feeds, size_t n,
                                                   minfer_error *err);
 
-MINFER_API size_t minfer_session_length(const minfer_session *s);
+MINFER_API size_t minfer_session_length(const minfer_session *s); /* tokens */
+/* These tokens; owned by the session, valid until it changes. */
 MINFER_API const int32_t *minfer_session_tokens(const minfer_session *s);
 /* Forgets everything from the n-th token on. */
 MINFER_API minfer_status minfer_session_rollback(minfer_session *s, size_t n, minfer_error *err);
@@ -273,11 +293,16 @@ MINFER_API minfer_status minfer_session_save(const minfer_session *s, const char
 MINFER_API minfer_status minfer_session_restore(minfer_engine *e, const char *path, minfer_session **out,
                                                 char **host_json, size_t *n, minfer_error *err);
 
-/* ---- sampling
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- sampling ---- */
 
-/* Order: logit bias, penalties, DRY, grammar, (temperature < 1e-6: argmax, first index on ties), top-k,
- * typical, top-p, min-p, XTC, temperature and draw, or mirostat. */
+typedef struct minfer_logit_bias {
+    int32_t id;
+    float bias; /* -infinity forbids */
+} minfer_logit_bias;
+
+/* Defaults and ranges stand beside the fields; docs/sampling.md has what they do. Order: logit bias,
+ * penalties, DRY, grammar, (temperature < 1e-6: argmax, first index on ties), top-k, typical, top-p, min-p,
+ * XTC, temperature and draw, or mirostat. */
 typedef struct minfer_sampling {
     float temperature;                         /* 0.8; >= 0 */
     int32_t top_k;                             /* 40; <= 0: off */
@@ -292,17 +317,16 @@ typedef struct minfer_sampling {
     int32_t dry_allowed_length;                /* 2; >= 0 */
     int32_t mirostat;                          /* 0, 1 or 2 */
     float mirostat_tau, mirostat_eta;          /* 5, 0.1; >= 0 */
-    uint64_t seed;
-    const struct minfer_logit_bias {
-        int32_t id;
-        float bias; /* -infinity forbids */
-    } * logit_bias;
+    uint64_t seed;                             /* 0; the same seed gives the same tokens everywhere */
+    const minfer_logit_bias *logit_bias;       /* several for one id add up */
     size_t n_logit_bias;
 } minfer_sampling;
 
-MINFER_API void minfer_sampling_init(minfer_sampling *p);
-/* The values a model's file recommends (general.sampling.*) for fields whose bit is not set in `given` (bit i
- * = i-th MINFER_SAMPLING_ name). */
+MINFER_API void minfer_sampling_init(minfer_sampling *p); /* the defaults */
+/* Refuses values out of range, naming the field. n_vocab, in tokens, bounds the ids of logit_bias. */
+MINFER_API minfer_status minfer_sampling_check(const minfer_sampling *p, int32_t n_vocab, minfer_error *err);
+
+/* Fields that a model's file may recommend values for. */
 enum {
     MINFER_SAMPLING_TEMPERATURE = 1,
     MINFER_SAMPLING_TOP_K = 2,
@@ -316,25 +340,22 @@ enum {
     MINFER_SAMPLING_MIROSTAT_TAU = 512,
     MINFER_SAMPLING_MIROSTAT_ETA = 1024,
 };
+/* Sets what m's file recommends (general.sampling.*), but for the fields whose bits are in `given`. */
 MINFER_API minfer_status minfer_sampling_recommended(const minfer_model *m, unsigned given,
                                                      minfer_sampling *p, minfer_error *err);
 
 typedef struct minfer_sampler minfer_sampler;
-/* Refuses values out of range, naming the field. logit_bias is copied. n_vocab bounds its ids. */
-MINFER_API minfer_status minfer_sampler_create(const minfer_sampling *p, int32_t n_vocab,
+/* For m's vocabulary; p is checked as by minfer_sampling_check. */
+MINFER_API minfer_status minfer_sampler_create(const minfer_model *m, const minfer_sampling *p,
                                                minfer_sampler **out, minfer_error *err);
-/* The same for a model: its vocabulary bounds the ids, and line ends, marks and control tokens end what DRY
- * compares. */
-MINFER_API minfer_status minfer_sampler_create_for(const minfer_model *m, const minfer_sampling *p,
-                                                   minfer_sampler **out, minfer_error *err);
 MINFER_API void minfer_sampler_free(minfer_sampler *s);
-/* Draws a token from logits[n_vocab]; history holds the tokens so far (for penalties and DRY). NaN or
- * infinite logits are an error. A grammar goes on by the token. */
+/* Draws a token from a row of logits; history holds the tokens so far, prompt included (for penalties and
+ * DRY). NaN or infinite logits are MINFER_ERR_STATE. A grammar goes on by the token. */
 MINFER_API minfer_status minfer_sampler_sample(minfer_sampler *s, const float *logits, const int32_t *history,
                                                size_t n_history, int32_t *id, minfer_error *err);
 
-/* What an answer may look like: GBNF, or a JSON schema (docs/grammar.md has both). A grammar and the samplers
- * it is set on belong to one thread at a time. */
+/* What an answer may look like: GBNF, or a JSON schema (docs/grammar.md has both). A grammar may be set on
+ * any number of samplers, which keep what they use of it; all of them belong to one thread at a time. */
 typedef struct minfer_grammar minfer_grammar;
 /* Refusals name line and column, and the rule: what does not parse, rules that are missing, begin with
  * themselves or can never end. */
@@ -344,7 +365,7 @@ MINFER_API minfer_status minfer_grammar_create(const char *gbnf, size_t n, minfe
  * that constrains and is not supported (MINFER_ERR_UNSUPPORTED), or a schema that no value satisfies. */
 MINFER_API minfer_status minfer_grammar_create_schema(const char *json, size_t n, minfer_grammar **out,
                                                       minfer_error *err);
-MINFER_API void minfer_grammar_free(minfer_grammar *g); /* samplers keep what they use */
+MINFER_API void minfer_grammar_free(minfer_grammar *g);
 /* The grammar that a schema is turned into, as text; its first rule is root. */
 MINFER_API minfer_status minfer_schema_to_gbnf(const char *json, size_t n, char **gbnf, size_t *n_gbnf,
                                                minfer_error *err);
@@ -362,8 +383,7 @@ MINFER_API minfer_status minfer_sampler_accept(minfer_sampler *s, int32_t id, mi
 MINFER_API minfer_status minfer_sampler_copy(minfer_sampler *dst, const minfer_sampler *src,
                                              minfer_error *err);
 
-/* ---- drafts: speculative decoding
- * ------------------------------------------------------------------------------------------------- */
+/* ---- drafts: speculative decoding ---- */
 
 /* A draft guesses the next tokens, and the model checks all of them in one forward pass. What is generated is
  * to the byte what it is without one. */
@@ -389,25 +409,23 @@ MINFER_API minfer_status minfer_draft_create_lookup(const minfer_draft_options *
                                                     minfer_error *err);
 MINFER_API void minfer_draft_free(minfer_draft *d);
 
-/* ---- generation
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- generation ---- */
 
 typedef enum minfer_finish {
-    MINFER_FINISH_STOP,
-    MINFER_FINISH_LENGTH,
-    MINFER_FINISH_CANCELLED
+    MINFER_FINISH_STOP,     /* the end of the turn, a stop string, or the end of a grammar */
+    MINFER_FINISH_LENGTH,   /* max_tokens, or the context is full */
+    MINFER_FINISH_CANCELLED /* by a callback */
 } minfer_finish;
 
 typedef struct minfer_generate_options {
-    int32_t max_tokens;      /* < 0: until the end or the context is full */
-    const char *const *stop; /* stop strings, matched against the bytes of the whole output; the text is cut
-                                before the earliest */
+    int32_t max_tokens;      /* 0: the prompt is fed, and that is all; < 0: as many as the context holds */
+    const char *const *stop; /* not owned: stop strings, matched against the bytes of the whole output, which
+                                is cut before the earliest; none may be empty */
     size_t n_stop;
-    bool
-        ignore_end; /* do not stop at end-of-turn tokens; where a grammar ends, the answer does in any case */
-    bool special;   /* write control tokens as their names */
-    /* Told every token (id, or -1) and the text that became certain with it: whole characters only, nothing
-     * of a possible stop string. false cancels. */
+    bool ignore_end; /* go on after end-of-turn tokens; where a grammar ends, the answer does in any case */
+    bool special;    /* write control tokens as their names */
+    /* May be NULL. Told every token (id, or -1) and the text that became certain with it: whole characters
+     * only, nothing of a possible stop string. false cancels. */
     bool (*on_text)(void *user, int32_t id, const char *text, size_t n);
     void *user;
     /* Not owned; NULL: none. May serve one generation after the other, of any session of its model, and
@@ -418,8 +436,9 @@ typedef struct minfer_generate_options {
 typedef struct minfer_generate_result {
     minfer_finish finish;
     size_t n_prompt, n_generated; /* tokens; the end-of-turn token counts as generated */
-    int64_t prompt_ns, first_ns,
-        decode_ns; /* feeding the prompt; from the call to the first token; from then on */
+    int64_t prompt_ns;            /* feeding the prompt, nanoseconds */
+    int64_t first_ns;             /* from the call to the first token */
+    int64_t decode_ns;            /* from then on */
     /* With a draft: forward passes whose logits were wanted, after the prompt's; tokens drafted in them, and
      * those that were right. A pass brings one token more than are right: (n_accepted + n_rounds) / n_rounds
      * tokens per round. */
@@ -427,13 +446,14 @@ typedef struct minfer_generate_result {
 } minfer_generate_result;
 
 /* Feeds the prompt (at least one token) and generates; a grammar of the sampler begins anew. A prompt that
- * leaves no room for one token is MINFER_ERR_LIMIT, with nothing fed. */
+ * leaves no room for one token is MINFER_ERR_LIMIT, with nothing fed. The session then holds prompt and
+ * answer, the end-of-turn token among it, but not the token that completed a stop string or at which on_text
+ * cancelled; after an error that comes later, what was fed until then. */
 MINFER_API minfer_status minfer_generate(minfer_session *s, minfer_sampler *sampler, const int32_t *prompt,
                                          size_t n_prompt, const minfer_generate_options *o,
                                          minfer_generate_result *result, minfer_error *err);
 
-/* ---- answers, one token at a time
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- answers, one token at a time ---- */
 
 /* For programs that feed sessions themselves, such as several in one batch: what minfer_generate does between
  * two forward passes. Draws tokens and turns them into text. */
@@ -469,8 +489,7 @@ MINFER_API minfer_status minfer_answer_next(minfer_answer *a, const float *logit
 MINFER_API minfer_status minfer_answer_finish(minfer_answer *a, minfer_piece *p, minfer_finish *finish,
                                               minfer_error *err);
 
-/* ---- conversations
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- conversations ---- */
 
 /* Messages and the session that has seen them. A turn renders what there is to see with the chat template and
  * evaluates what the session does not hold already; whatever is edited, dropped or left out by the template,
@@ -551,8 +570,9 @@ MINFER_API minfer_status minfer_conversation_restore_cache(minfer_conversation *
  * the end of a turn is in it, tokens of a matched stop string are not. */
 MINFER_API const minfer_session *minfer_conversation_session(const minfer_conversation *c);
 
-/* ---- the model cache
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the model cache ---- */
+
+#define MINFER_DEFAULT_MODEL "SmolLM2-135M-Instruct"
 
 /* Turns what a user calls a model (a path, or the name of a cached file with or without its quantization and
  * .gguf) into a path. NULL or "": the default model. Several matches are listed and refused. dir is the cache
@@ -563,8 +583,6 @@ MINFER_API minfer_status minfer_hub_resolve(const char *dir, const char *name, c
 /* Cached models, one call per model (first part of split ones), sorted by name. false stops. */
 typedef bool minfer_hub_fn(void *user, const char *name, const char *path, uint64_t bytes);
 MINFER_API minfer_status minfer_hub_list(const char *dir, minfer_hub_fn *fn, void *user, minfer_error *err);
-
-#define MINFER_DEFAULT_MODEL "SmolLM2-135M-Instruct"
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,6 @@ minfer_status cli_sampler_create(const app_options *o, const minfer_model *m, mi
     p.seed = *seed;
     p.logit_bias = o->bias.v;
     p.n_logit_bias = o->bias.n;
-    MF_TRY(minfer_sampler_create_for(m, &p, out, err));
+    MF_TRY(minfer_sampler_create(m, &p, out, err));
     return minfer_sampler_set_grammar(*out, m, grammar, err);
 }

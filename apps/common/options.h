@@ -41,7 +41,7 @@ typedef struct app_ints {
 } app_ints;
 
 typedef struct app_biases {
-    struct minfer_logit_bias *v;
+    minfer_logit_bias *v;
     size_t n, cap;
 } app_biases;
 

@@ -154,7 +154,7 @@ static minfer_status add_text(const char *text, app_texts *out, bool *ok, minfer
 
 static minfer_status add_bias(const char *text, app_biases *out, bool *ok, minfer_error *err)
 {
-    struct minfer_logit_bias b;
+    minfer_logit_bias b;
     const char *s = text;
     *ok = read_int(text, &s, 0, INT32_MAX, &b.id) && *s == '=';
     if (*ok && strcmp(s, "=-inf") == 0)

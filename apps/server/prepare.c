@@ -66,9 +66,7 @@ static bool make_prompts(const srv_server *s, srv_job *j, srv_error *e)
 static bool check_sampling(const srv_server *s, srv_job *j, srv_error *e)
 {
     minfer_error err = {0};
-    minfer_sampler *sampler = NULL;
-    minfer_status st = minfer_sampler_create(&j->request.sampling, s->info.n_vocab, &sampler, &err);
-    minfer_sampler_free(sampler);
+    minfer_status st = minfer_sampling_check(&j->request.sampling, s->info.n_vocab, &err);
     return st == MINFER_OK || srv_refuse_status(e, NULL, st, &err);
 }
 

@@ -137,7 +137,7 @@ bool srv_slots_room(srv_slots *s, const int32_t *ids, size_t n, size_t more)
     do {
         minfer_engine_get_info(s->e, &info);
         best = best_for(s, ids, n, &k);
-        if ((size_t)info.n_unused >= n - k + more) return true;
+        if ((size_t)info.n_ctx_unused >= n - k + more) return true;
     } while (evict(s, best));
     return false;
 }

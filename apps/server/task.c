@@ -18,7 +18,7 @@ static minfer_status make_answer(srv_task *t, const minfer_model *m, minfer_erro
     p.seed += t->choice % choices_per_prompt(t->job);
     minfer_answer_options o = {
         .max_tokens = r->max_tokens, .stop = r->stop, .n_stop = r->n_stop, .ignore_end = r->ignore_end};
-    MF_TRY(minfer_sampler_create_for(m, &p, &t->sampler, err));
+    MF_TRY(minfer_sampler_create(m, &p, &t->sampler, err));
     if (t->job->grammar) MF_TRY(minfer_sampler_set_grammar(t->sampler, m, t->job->grammar, err));
     return minfer_answer_create(m, t->sampler, &o, &t->answer, err);
 }

@@ -87,8 +87,8 @@ static void settle(minfer_conversation *c)
 /* ---- a turn ---- */
 
 enum {
-    PART = 128 /* tokens of the prompt that are evaluated between two questions whether to go on: some 5 %
-                  slower than 512, and a second rather than several until an answer can be cancelled */
+    PART = 128 /* tokens of the prompt that are evaluated between two questions whether to go on: on a large
+                  model a second rather than several */
 };
 
 typedef struct turn {

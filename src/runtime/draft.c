@@ -11,6 +11,9 @@ void minfer_draft_options_init(minfer_draft_options *o)
 minfer_status mf_draft_init(minfer_draft *d, const mf_draft_ops *ops, const minfer_draft_options *o,
                             minfer_error *err)
 {
+    minfer_draft_options defaults;
+    minfer_draft_options_init(&defaults);
+    if (!o) o = &defaults;
     if (o->n_max < 1 || o->n_max > MINFER_DRAFT_MAX)
         return mf_fail(err, MINFER_ERR_ARG, "drafts of %d tokens; 1 to %d are possible", o->n_max,
                        MINFER_DRAFT_MAX);

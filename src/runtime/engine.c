@@ -200,7 +200,10 @@ minfer_status minfer_engine_create(const minfer_model *m, const minfer_engine_op
                                    minfer_error *err)
 {
     mf_engine_devices on = {0};
+    minfer_engine_options defaults;
     *out = NULL;
+    minfer_engine_options_init(&defaults);
+    if (!o) o = &defaults;
     MF_TRY(minfer_engine_options_check(o, err));
     MF_TRY(open_devices(o, &on, err));
     return mf_engine_create_on(m, o, &on, out, err);
@@ -221,8 +224,8 @@ void minfer_engine_get_info(const minfer_engine *e, minfer_engine_info *out)
 {
     *out = (minfer_engine_info){.n_ctx = e->n_ctx,
                                 .n_threads = e->n_threads,
+                                .n_ctx_unused = mf_kv_unused(&e->kv),
                                 .n_vocab = e->model->bound->hp.n_vocab,
-                                .n_unused = mf_kv_unused(&e->kv),
                                 .backends = e->backends,
                                 .cpu_tier = e->tier,
                                 .cache_type = cache_name(e->base.kv_format),

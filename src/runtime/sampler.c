@@ -28,13 +28,16 @@ static minfer_status set_breakers(minfer_sampler *s, const mf_tokenizer *t, minf
     return st;
 }
 
-minfer_status minfer_sampler_create_for(const minfer_model *m, const minfer_sampling *p, minfer_sampler **out,
-                                        minfer_error *err)
+minfer_status minfer_sampler_create(const minfer_model *m, const minfer_sampling *p, minfer_sampler **out,
+                                    minfer_error *err)
 {
+    minfer_sampling defaults;
     *out = NULL;
+    minfer_sampling_init(&defaults);
+    if (!p) p = &defaults;
     if (!m->tok)
         return mf_fail(err, MINFER_ERR_STATE, "%s: was opened without its vocabulary", mf_gguf_path(m->gguf));
-    MF_TRY(minfer_sampler_create(p, mf_tokenizer_n_vocab(m->tok), out, err));
+    MF_TRY(mf_sampler_create(p, mf_tokenizer_n_vocab(m->tok), out, err));
     minfer_status st = p->dry_multiplier > 0 ? set_breakers(*out, m->tok, err) : MINFER_OK;
     if (st == MINFER_OK) return st;
     minfer_sampler_free(*out);

@@ -24,7 +24,7 @@ minfer_status mf_stage_bias(minfer_sampler *s, minfer_error *err)
 {
     (void)err;
     for (size_t i = 0; i < s->p.n_logit_bias; i++) {
-        struct minfer_logit_bias b = s->p.logit_bias[i];
+        minfer_logit_bias b = s->p.logit_bias[i];
         if (b.bias == -INFINITY)
             s->logits[b.id] = -INFINITY;
         else

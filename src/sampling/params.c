@@ -62,7 +62,7 @@ static minfer_status check_bias(const minfer_sampling *p, int32_t n_vocab, minfe
     if (p->n_logit_bias > 0 && !p->logit_bias)
         return mf_fail(err, MINFER_ERR_ARG, "logit_bias is NULL, expected %zu entries", p->n_logit_bias);
     for (size_t i = 0; i < p->n_logit_bias; i++) {
-        struct minfer_logit_bias b = p->logit_bias[i];
+        minfer_logit_bias b = p->logit_bias[i];
         if (b.id < 0 || b.id >= n_vocab)
             return mf_fail(err, MINFER_ERR_ARG, "logit_bias: token %d, expected 0 to %d", b.id, n_vocab - 1);
         if (!(b.bias < INFINITY))
@@ -72,7 +72,7 @@ static minfer_status check_bias(const minfer_sampling *p, int32_t n_vocab, minfe
     return MINFER_OK;
 }
 
-minfer_status mf_sampling_check(const minfer_sampling *p, int32_t n_vocab, minfer_error *err)
+minfer_status minfer_sampling_check(const minfer_sampling *p, int32_t n_vocab, minfer_error *err)
 {
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) MF_TRY(check_range(p, &ranges[i], err));
     if (p->repeat_last_n < -1)

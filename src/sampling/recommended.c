@@ -62,7 +62,7 @@ static minfer_status read_checked(const mf_gguf_kv *kv, const struct recommended
     minfer_sampling alone;
     minfer_sampling_init(&alone);
     MF_TRY(read(kv, r, &alone, err));
-    if (mf_sampling_check(&alone, 1, err) != MINFER_OK) return MINFER_ERR_FORMAT;
+    if (minfer_sampling_check(&alone, 1, err) != MINFER_OK) return MINFER_ERR_FORMAT;
     return read(kv, r, p, err);
 }
 

@@ -141,7 +141,7 @@ minfer_status minfer_sampler_copy(minfer_sampler *dst, const minfer_sampler *src
 static bool allocate(minfer_sampler *s, size_t n_vocab)
 {
     size_t n = s->p.n_logit_bias;
-    struct minfer_logit_bias *bias = mf_calloc(n, sizeof *bias);
+    minfer_logit_bias *bias = mf_calloc(n, sizeof *bias);
     if (bias && n) memcpy(bias, s->p.logit_bias, n * sizeof *bias);
     s->p.logit_bias = bias;
     s->logits = mf_calloc(n_vocab, sizeof *s->logits);
@@ -149,10 +149,11 @@ static bool allocate(minfer_sampler *s, size_t n_vocab)
     return bias && s->logits && s->marks;
 }
 
-minfer_status minfer_sampler_create(const minfer_sampling *p, int32_t n_vocab, minfer_sampler **out,
-                                    minfer_error *err)
+minfer_status mf_sampler_create(const minfer_sampling *p, int32_t n_vocab, minfer_sampler **out,
+                                minfer_error *err)
 {
-    MF_TRY(mf_sampling_check(p, n_vocab, err));
+    *out = NULL;
+    MF_TRY(minfer_sampling_check(p, n_vocab, err));
     minfer_sampler *s = mf_calloc(1, sizeof *s);
     if (!s) return MF_NOMEM(err);
     s->p = *p;

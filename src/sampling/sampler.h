@@ -16,8 +16,9 @@
 #include "grammar/grammar.h"
 #include "sampling/cands.h"
 
-/* MINFER_ERR_ARG, with the field's name, its value and its range, for parameters that cannot be used. */
-minfer_status mf_sampling_check(const minfer_sampling *p, int32_t n_vocab, minfer_error *err);
+/* A sampler for rows of n_vocab logits. */
+minfer_status mf_sampler_create(const minfer_sampling *p, int32_t n_vocab, minfer_sampler **out,
+                                minfer_error *err);
 
 /* Forbids tokens by setting logits[id] to -infinity; sees the row after bias and penalties. Its error ends
  * the draw. A row without a finite logit after it is an error, too. */

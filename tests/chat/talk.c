@@ -42,8 +42,8 @@ void world_open(world *w, const char *model, int32_t n_ctx, float temperature)
     minfer_sampling_init(&p);
     p.temperature = temperature;
     p.seed = 7;
-    assert_ok(minfer_sampler_create_for(w->m, &p, &w->sampler, &err), &err);
-    assert_ok(minfer_sampler_create_for(w->m, &p, &w->twin, &err), &err);
+    assert_ok(minfer_sampler_create(w->m, &p, &w->sampler, &err), &err);
+    assert_ok(minfer_sampler_create(w->m, &p, &w->twin, &err), &err);
     assert_ok(minfer_conversation_create(w->e, NULL, &w->c, &err), &err);
     minfer_engine_get_info(w->e, &info);
     w->n_vocab = (size_t)info.n_vocab;

@@ -190,7 +190,7 @@ static void test_stop(void **state)
     minfer_sampling_init(&p);
     p.temperature = 1;
     p.seed = 7;
-    assert_ok(minfer_sampler_create_for(w.m, &p, &w.sampler, &err), &err);
+    assert_ok(minfer_sampler_create(w.m, &p, &w.sampler, &err), &err);
     minfer_conversation_clear(w.c);
     say_and_check(&w, words[0]);
     assert_int_equal(w.r.generate.finish, MINFER_FINISH_STOP);

@@ -207,7 +207,7 @@ static minfer_sampler *make_sampler(int32_t n_vocab, uint64_t seed, float temper
     p.seed = seed;
     p.temperature = temperature;
     p.mirostat = 2;
-    assert_ok(minfer_sampler_create(&p, n_vocab, &s, &err), &err);
+    assert_ok(mf_sampler_create(&p, n_vocab, &s, &err), &err);
     return s;
 }
 

@@ -50,7 +50,7 @@ static minfer_finish ask(minfer_model *m, minfer_engine *e, minfer_grammar *g, u
     a->text.len = 0;
     assert_ok(minfer_chat_tokenize(m, &chat, &ids, &n, &err), &err);
     assert_ok(minfer_session_create(e, &s, &err), &err);
-    assert_ok(minfer_sampler_create_for(m, &p, &sampler, &err), &err);
+    assert_ok(minfer_sampler_create(m, &p, &sampler, &err), &err);
     assert_ok(minfer_sampler_set_grammar(sampler, m, g, &err), &err);
     minfer_generate_options o = {.max_tokens = most, .on_text = take, .user = a, .ignore_end = ignore_end};
     assert_ok(minfer_generate(s, sampler, ids, n, &o, &result, &err), &err);
@@ -158,7 +158,7 @@ static void time_text(minfer_model *m, const char *what, const char *schema, con
     int64_t t = cpu_ns();
     assert_ok(minfer_grammar_create_schema(schema, strlen(schema), &g, &err), &err);
     print_message("  %s: compiled in %.2f ms\n", what, (double)(cpu_ns() - t) * 1e-6);
-    assert_ok(minfer_sampler_create_for(m, &p, &s, &err), &err);
+    assert_ok(minfer_sampler_create(m, &p, &s, &err), &err);
     t = cpu_ns();
     assert_ok(minfer_sampler_set_grammar(s, m, g, &err), &err);
     print_message("    set in %.2f ms\n", (double)(cpu_ns() - t) * 1e-6);

@@ -232,6 +232,7 @@ static void test_declared_is_supported(void **state)
 {
     op_device *dv = *state;
     if (!dv->dev) SKIP_BECAUSE("%s: %s", dv->name, dv->absent.message);
+    if (options.only) SKIP_BECAUSE("only some cases were run");
     each_combination(dv, check_combination);
 }
 

@@ -22,7 +22,7 @@ static inline minfer_sampler *make_sampler(const minfer_sampling *p, int n_vocab
 {
     minfer_sampler *s = NULL;
     minfer_error err = {0};
-    assert_ok(minfer_sampler_create(p, n_vocab, &s, &err), &err);
+    assert_ok(mf_sampler_create(p, n_vocab, &s, &err), &err);
     return s;
 }
 

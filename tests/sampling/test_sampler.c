@@ -181,7 +181,7 @@ static void test_penalties_never_forbid(void **state)
 static void test_logit_bias(void **state)
 {
     (void)state;
-    const struct minfer_logit_bias bias[] = {{0, -INFINITY}, {2, 1.5f}, {2, 0.5f}, {1, -0.25f}};
+    const minfer_logit_bias bias[] = {{0, -INFINITY}, {2, 1.5f}, {2, 0.5f}, {1, -0.25f}};
     float row[3];
     minfer_sampling p = plain();
     p.logit_bias = bias;
@@ -293,7 +293,7 @@ static void test_mask(void **state)
 static void test_bias_may_forbid_all(void **state)
 {
     (void)state;
-    const struct minfer_logit_bias bias[] = {{0, -INFINITY}, {1, -INFINITY}};
+    const minfer_logit_bias bias[] = {{0, -INFINITY}, {1, -INFINITY}};
     minfer_sampling p = plain();
     minfer_error err;
     int32_t id;
@@ -376,7 +376,7 @@ static void test_refused_parameters(void **state)
             minfer_sampling p;
             minfer_sampling_init(&p);
             memcpy((char *)&p + floats[i].offset, &floats[i].bad[j], sizeof(float));
-            assert_fails(minfer_sampler_create(&p, 10, &s, &err), MINFER_ERR_ARG, &err, floats[i].name);
+            assert_fails(mf_sampler_create(&p, 10, &s, &err), MINFER_ERR_ARG, &err, floats[i].name);
             assert_non_null(strstr(err.message, "expected"));
             assert_null(s);
         }
@@ -402,10 +402,10 @@ static void test_refused_whole_numbers(void **state)
         minfer_sampling p;
         minfer_sampling_init(&p);
         memcpy((char *)&p + ints[i].offset, &ints[i].good, sizeof(int32_t));
-        assert_ok(mf_sampling_check(&p, 10, &err), &err);
+        assert_ok(minfer_sampling_check(&p, 10, &err), &err);
         if (!ints[i].words) continue;
         memcpy((char *)&p + ints[i].offset, &ints[i].bad, sizeof(int32_t));
-        assert_fails(mf_sampling_check(&p, 10, &err), MINFER_ERR_ARG, &err, ints[i].words);
+        assert_fails(minfer_sampling_check(&p, 10, &err), MINFER_ERR_ARG, &err, ints[i].words);
     }
 }
 
@@ -413,7 +413,7 @@ static void test_refused_bias(void **state)
 {
     (void)state;
     static const struct {
-        struct minfer_logit_bias bias;
+        minfer_logit_bias bias;
         const char *words;
     } cases[] = {{{10, 0}, "token 10, expected 0 to 9"},
                  {{-1, 0}, "token -1"},
@@ -423,16 +423,16 @@ static void test_refused_bias(void **state)
     minfer_sampling p;
     minfer_sampling_init(&p);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct minfer_logit_bias bias[2] = {{9, 1}, cases[i].bias};
+        minfer_logit_bias bias[2] = {{9, 1}, cases[i].bias};
         p.logit_bias = bias;
         p.n_logit_bias = 2;
-        assert_fails(mf_sampling_check(&p, 10, &err), MINFER_ERR_ARG, &err, cases[i].words);
+        assert_fails(minfer_sampling_check(&p, 10, &err), MINFER_ERR_ARG, &err, cases[i].words);
     }
     p.logit_bias = NULL;
-    assert_fails(mf_sampling_check(&p, 10, &err), MINFER_ERR_ARG, &err, "logit_bias is NULL");
+    assert_fails(minfer_sampling_check(&p, 10, &err), MINFER_ERR_ARG, &err, "logit_bias is NULL");
     p.n_logit_bias = 0;
-    assert_fails(mf_sampling_check(&p, 0, &err), MINFER_ERR_ARG, &err, "n_vocab is 0");
-    assert_int_equal(mf_sampling_check(&p, -1, NULL), MINFER_ERR_ARG);
+    assert_fails(minfer_sampling_check(&p, 0, &err), MINFER_ERR_ARG, &err, "n_vocab is 0");
+    assert_int_equal(minfer_sampling_check(&p, -1, NULL), MINFER_ERR_ARG);
 }
 
 static void test_defaults(void **state)
@@ -452,13 +452,13 @@ static void test_defaults(void **state)
 /* Everything that allocates is on; the bias is copied, so what was given may go. */
 static minfer_status create_and_sample(bool mirostat, minfer_error *err)
 {
-    struct minfer_logit_bias *bias = malloc(sizeof *bias);
+    minfer_logit_bias *bias = malloc(sizeof *bias);
     const int32_t history[] = {1, 2, 1, 2, 1};
     minfer_sampler *s = NULL;
     minfer_sampling p = plain();
     int32_t id;
     assert_non_null(bias);
-    *bias = (struct minfer_logit_bias){0, 1};
+    *bias = (minfer_logit_bias){0, 1};
     p.top_k = 2;
     p.typical_p = 0.9f;
     p.top_p = 0.9f;
@@ -466,7 +466,7 @@ static minfer_status create_and_sample(bool mirostat, minfer_error *err)
     p.mirostat = mirostat;
     p.logit_bias = bias;
     p.n_logit_bias = 1;
-    minfer_status st = minfer_sampler_create(&p, 4, &s, err);
+    minfer_status st = mf_sampler_create(&p, 4, &s, err);
     free(bias);
     if (st == MINFER_OK) st = mf_sampler_set_dry_breakers(s, history, 1, err);
     if (st == MINFER_OK) st = minfer_sampler_sample(s, four, history, 5, &id, err);

@@ -28,7 +28,8 @@ void answer_make(answer *a, minfer_session *s, const task *t, minfer_draft *draf
     o.user = a;
     o.draft = draft;
     prepare(s, t);
-    assert_ok(minfer_sampler_create_for(s->e->model, &t->sampling, &sampler, &a->err), &a->err);
+    assert_ok(minfer_sampler_create(s->e->model, &t->sampling, &sampler, &a->err), &a->err);
+    if (t->grammar) assert_ok(minfer_sampler_set_grammar(sampler, s->e->model, t->grammar, &a->err), &a->err);
     a->st = minfer_generate(s, sampler, t->prompt + t->n_prompt - 1, 1, &o, &a->r, &a->err);
     minfer_sampler_free(sampler);
     a->n_timeline = minfer_session_length(s);

@@ -25,6 +25,7 @@ typedef struct answer {
 typedef struct task {
     minfer_sampling sampling;
     minfer_generate_options o;
+    minfer_grammar *grammar; /* NULL: none */
     size_t cancel;
     const int32_t *prompt;
     size_t n_prompt; /* the first of these are in the session, the last one is fed */

@@ -74,7 +74,7 @@ static task greedy(const rig *r)
 
 static task seeded(const rig *r)
 {
-    static const struct minfer_logit_bias bias[] = {{3, 2.0f}, {40, -1000.0f}};
+    static const minfer_logit_bias bias[] = {{3, 2.0f}, {40, -1000.0f}};
     task t = greedy(r);
     minfer_sampling_init(&t.sampling);
     t.sampling.seed = 7;
@@ -158,8 +158,8 @@ static void check_all_sources(rig *r, const task *t, int32_t depth)
     assert_int_equal(want.r.n_rounds, 0);
     for (int source = 0; source < SOURCES; source++) {
         double share = check(r, t, &want, source, depth, false);
-        bool right = source == 0 ||
-                     (source == 3 && t->sampling.temperature == 0 && !t->sampling.n_logit_bias);
+        bool right = source == 0 || (source == 3 && t->sampling.temperature == 0 &&
+                                     !t->sampling.n_logit_bias && !t->grammar);
         if (right && want.r.n_generated > 20) assert_true(share > 0.9);
         check(r, t, &want, source, depth, true);
     }
@@ -232,7 +232,7 @@ static void the_end_of_the_turn(void **state)
     rig r;
     rig_open(&r, models[1], MINFER_CACHE_F16, CTX);
     for (int i = 0; i < 12; i++) {
-        struct minfer_logit_bias bias[] = {{mf_tokenizer_eos(r.m->tok), (float)i * 0.7f}};
+        minfer_logit_bias bias[] = {{mf_tokenizer_eos(r.m->tok), (float)i * 0.7f}};
         task t = seeded(&r);
         t.sampling.logit_bias = bias;
         t.sampling.n_logit_bias = 1;
@@ -277,6 +277,26 @@ static void cancelling(void **state)
         t.cancel = n;
         check_all_sources(&r, &t, 6);
     }
+    rig_close(&r);
+}
+
+/* A grammar sees each token of the answer once, also where the draft breaks it or goes beyond its end. */
+static void grammars(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "root ::= \"[\" item (\",\" item){3,9} \"]\"\nitem ::= [a-z]{1,4} | [0-9]+ \"!\"",
+        "root ::= [ab]{1,12}", "root ::= (\"x\" | \"yy\")* \"end\""};
+    rig r;
+    minfer_error err = {0};
+    rig_open(&r, models[1], MINFER_CACHE_F16, CTX);
+    for (int i = 0; i < 3; i++)
+        for (int w = 0; w < N_WAYS; w++) {
+            task t = ways[w](&r);
+            assert_ok(minfer_grammar_create(texts[i], strlen(texts[i]), &t.grammar, &err), &err);
+            for (int32_t depth = 1; depth < 8; depth += 3) check_all_sources(&r, &t, depth);
+            minfer_grammar_free(t.grammar);
+        }
     rig_close(&r);
 }
 
@@ -457,7 +477,7 @@ static void short_memory(void **state)
             minfer_generate_result result;
             minfer_sampler *sampler;
             assert_ok(minfer_session_rollback(r.s, PROMPT - 1, &err), &err);
-            assert_ok(minfer_sampler_create_for(r.m, &t.sampling, &sampler, &err), &err);
+            assert_ok(minfer_sampler_create(r.m, &t.sampling, &sampler, &err), &err);
             mf_mem_fail_at(at);
             minfer_status st = source == 2 ? minfer_draft_create_lookup(&o, &d, &err)
                                            : minfer_draft_create_model(source == 3 ? r.self : r.first, r.m,
@@ -493,6 +513,7 @@ int main(void)
         cmocka_unit_test(the_end_of_the_turn),
         cmocka_unit_test(stop_strings),
         cmocka_unit_test(cancelling),
+        cmocka_unit_test(grammars),
         cmocka_unit_test(a_cache_that_others_use),
         cmocka_unit_test(drafts_without_room),
         cmocka_unit_test(one_draft_for_many_answers),

@@ -11,7 +11,7 @@ minfer_status cpu_push(cpu_emit *e, cpu_step_fn *fn, const mf_node *n, cpu_key k
     if (!mf_grow((void **)&p->steps, &p->cap, (size_t)p->n_steps + 1, sizeof *p->steps))
         return MF_NOMEM(e->err);
     *out = &p->steps[p->n_steps++];
-    **out = (cpu_step){.fn = fn, .node = n, .slot = (int32_t)n->op, .key = key};
+    **out = (cpu_step){.fn = fn, .node = n, .slot = (int32_t)n->op, .key = key, .cost = mf_node_elements(n)};
     p->own_from = p->n_ranges;
     return MINFER_OK;
 }
@@ -112,7 +112,7 @@ static minfer_status emit_all(cpu_emit *e, mf_id a, mf_id b)
 enum { SHARE_COST = 1 << 18, MOST_SHARES = 16 }; /* per thread */
 
 /* More shares than threads where there is enough to do that taking one costs nothing: then a thread that is
- * slow or was put aside gets fewer. */
+ * slow or was put aside gets fewer, and a step finds in the cache what the step before it has written. */
 static uint32_t shares_of(int64_t cost, int32_t threads)
 {
     int64_t n = cost / SHARE_COST / threads;

@@ -119,7 +119,7 @@ struct cpu_step {
     int32_t slot; /* of mf_op_times: the node's op, unless the emitter says otherwise */
     bool barrier; /* before this step: it begins a phase */
     cpu_key key;
-    int64_t cost;          /* multiplications, where they are many; shares are cut by it */
+    int64_t cost;          /* about the values or products it makes; shares are cut by it */
     bool reads_weights;    /* as u.matmul says */
     int32_t shares;        /* of its phase */
     const cpu_step *after; /* of products: the one whose weights are read next, round and round; */

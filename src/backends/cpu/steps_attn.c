@@ -126,6 +126,14 @@ static void rows_of(const cpu_attn_args *a, int32_t t0, int32_t t1, int32_t h0, 
     }
 }
 
+enum { FEW_ROWS = 16, VALUES_AHEAD = 8192 };
+
+/* With few rows a tile is read once, its values after its keys: they are asked for meanwhile. */
+static void prefetch_values(const uint8_t *v, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && i < VALUES_AHEAD; i += 64) __builtin_prefetch(v + i, 0, 2);
+}
+
 /* Tile `tile` of window w against the rows that reach it (the last ones); row i's partial result goes to part
  * + i * part_floats. */
 static void tile_run(const cpu_attn_args *a, const cpu_worker *wk, const window *w, const rows *r,
@@ -147,6 +155,7 @@ static void tile_run(const cpu_attn_args *a, const cpu_worker *wk, const window 
                           .q = r->q + first,
                           .n = n + first,
                           .part = part + (size_t)first * part_floats(a->head_dim)};
+    if (r->n <= FEW_ROWS) prefetch_values(v, (size_t)n[r->n - 1] * a->row_bytes);
     wk->k->attn_tile(&args);
 }
 
@@ -383,6 +392,7 @@ minfer_status cpu_emit_attn(cpu_emit *e, const mf_node *n)
                        n->attr.attn.kv.head_dim, CPU_ATTN_HEAD);
     fill(e, n, &a);
     MF_TRY(cpu_push(e, shared ? run_few : run_many, n, 0, &s));
+    s->cost *= CPU_ATTN_TILE; /* the products of one tile */
     s->work = work_attn;
     s->complain = complain_window;
     if (shared) {

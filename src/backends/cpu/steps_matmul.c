@@ -39,6 +39,7 @@ minfer_status cpu_act_of(cpu_emit *e, const mf_node *reader, mf_id id, cpu_act *
     cpu_step *s;
     MF_TRY(cpu_push(e, run_quantize, reader, cpu_key_for(k, nt), &s));
     s->slot = MF_TIME_QUANTIZE;
+    s->cost = (int64_t)k * nt;
     s->u.quantize = (cpu_quantize_args){*act, cpu_value(e, id), (size_t)v->shape[0]};
     MF_TRY(cpu_reads_value(e, id));
     return cpu_writes(e, (uint8_t *)m.buf + m.offset, cpu_act_bytes(k, nt));

@@ -5,6 +5,7 @@
 #include "backends/cpu/ref/rows.h"
 
 #include "backends/cpu/arm/arm.h"
+#include "backends/cpu/arm/block32.h"
 #include "base/bytes.h"
 #include "base/half.h"
 
@@ -121,30 +122,14 @@ static void store_f16(unsigned char *dst, const float *x, int32_t n)
     }
 }
 
-/* 16 values, whose products with the scale are below 128. */
-static int8x16_t quantized(const vec v[4], float scale)
-{
-    int32x4_t q[4];
-    for (int i = 0; i < 4; i++) q[i] = vcvtnq_s32_f32(v_mul(v[i], v_set(scale)));
-    int16x8_t low = vuzp1q_s16(vreinterpretq_s16_s32(q[0]), vreinterpretq_s16_s32(q[1]));
-    int16x8_t high = vuzp1q_s16(vreinterpretq_s16_s32(q[2]), vreinterpretq_s16_s32(q[3]));
-    return vuzp1q_s8(vreinterpretq_s8_s16(low), vreinterpretq_s8_s16(high));
-}
-
 static void store_q8_0(unsigned char *dst, const float *x, int32_t n)
 {
     for (int32_t b = 0; b < n; b += MF_QK32, dst += MF_BYTES_Q8_0) {
-        vec v[8];
-        uint32x4_t m = vdupq_n_u32(0);
         int8x16_t q[2] = {vdupq_n_s8(0), vdupq_n_s8(0)};
-        for (int i = 0; i < 8; i++) {
-            v[i] = v_load(x + b + i * VL);
-            m = vmaxq_u32(m, vreinterpretq_u32_f32(vabsq_f32(v[i])));
-        }
-        float amax = mf_bits_f32(vmaxvq_u32(m));
+        float amax = mf_bits_f32(block32_amax_bits(x + b));
         bool plain = amax >= CPU_Q8_0_MIN && amax < INFINITY;
         uint16_t d = plain ? mf_f32_to_f16(amax / 127.f) : amax < CPU_Q8_0_MIN ? 0 : CPU_F16_NAN;
-        for (int i = 0; i < 2 && plain; i++) q[i] = quantized(v + 4 * i, 127.f / amax);
+        for (int i = 0; i < 2 && plain; i++) q[i] = block32_round16(x + b + 16 * i, 127.f / amax);
         memcpy(dst, &d, sizeof d);
         for (int i = 0; i < 2; i++) vst1q_u8(dst + sizeof d + 16 * i, vreinterpretq_u8_s8(q[i]));
     }

@@ -21,10 +21,10 @@ static size_t row_bytes(const x86_format *f, const cpu_matmul *m)
 /* What to prefetch while reading the panel at w that ends before row `end`: what comes X86_AHEAD bytes after
  * it, up to m->next. Without that nothing new: a prefetch from pages that do not exist costs as much as a
  * miss. */
-static const uint8_t *ahead_of(const x86_format *f, const cpu_matmul *m, const uint8_t *w, int32_t end,
-                               int32_t r1)
+static const uint8_t *ahead_of(const x86_format *f, const cpu_matmul *m, size_t stride, const uint8_t *w,
+                               int32_t end, int32_t r1)
 {
-    size_t panel = (size_t)f->lanes * row_bytes(f, m), left = (size_t)(r1 - end) * row_bytes(f, m);
+    size_t panel = (size_t)f->lanes * stride, left = (size_t)(r1 - end) * stride;
     if (left == 0 && m->next) return m->next + X86_AHEAD;
     if (left < panel + X86_AHEAD && !m->next) return w;
     return w + panel + X86_AHEAD;
@@ -32,20 +32,20 @@ static const uint8_t *ahead_of(const x86_format *f, const cpu_matmul *m, const u
 
 /* The panel that writes rows [r, min(r + lanes, r1)). It reads other rows too where it must: rows >= lanes.
  */
-static x86_panel panel_at(const x86_format *f, const cpu_matmul *m, int32_t r, int32_t r1)
+static x86_panel panel_at(const x86_format *f, const cpu_matmul *m, size_t stride, int32_t r, int32_t r1)
 {
     int32_t end = min32(r + f->lanes, r1), start = end > f->lanes ? end - f->lanes : 0;
-    size_t stride = row_bytes(f, m);
     x86_panel p = {.w = m->w + (size_t)start * stride, .stride = stride, .y = m->y + start, .ldy = m->ldy};
     p.lanes = ((1u << (end - start)) - 1) & ~((1u << (r - start)) - 1);
-    p.next = ahead_of(f, m, p.w, end, r1);
+    p.next = ahead_of(f, m, stride, p.w, end, r1);
     return p;
 }
 
 static void few_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
 {
+    size_t stride = row_bytes(f, m);
     for (int32_t r = r0; r < r1; r += f->lanes) {
-        x86_panel p = panel_at(f, m, r, r1);
+        x86_panel p = panel_at(f, m, stride, r, r1);
         if (r + f->lanes >= r1 && m->next) x86_prefetch(m->next, X86_AHEAD);
         f->small[m->nt - 1](&p, m->act, m->scratch);
     }
@@ -69,11 +69,11 @@ static size_t unpacked_bytes(const unit *u)
 
 static void unpack_unit(unit *u)
 {
-    size_t before = (size_t)u->b0 * (size_t)u->f->block_bytes;
+    size_t before = (size_t)u->b0 * (size_t)u->f->block_bytes, stride = row_bytes(u->f, u->m);
     u->panels = 0;
     for (int32_t r = u->r0; r < u->r1; r += u->f->lanes) {
         x86_panel *p = &u->panel[u->panels];
-        *p = panel_at(u->f, u->m, r, u->r1);
+        *p = panel_at(u->f, u->m, stride, r, u->r1);
         p->w += before;
         p->next += before * (size_t)u->f->lanes;
         u->f->unpack(p, (size_t)u->blocks, (uint8_t *)u->m->scratch + (size_t)u->panels * unpacked_bytes(u));
