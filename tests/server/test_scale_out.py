@@ -60,7 +60,7 @@ class ScaleOut(unittest.TestCase):
         time.sleep(1.5)  # both servers have been checked
 
     def start(self, port):
-        return Server(PROGRAM, self.model, "--port", port, "--n-ctx", 8192, "--n-slots", 8, env={"MINFER_DRAIN_MS": "60000"})
+        return Server(PROGRAM, self.model, "--port", port, "--n-ctx", 8192, "--n-slots", 8, "--drain-grace", 2, env={"MINFER_DRAIN_MS": "60000"})
 
     def test_conversations_stay(self):
         system = {"role": "system", "content": "be brief"}
