@@ -516,6 +516,9 @@ const app_option app_option_table[] = {
                 "seconds after which a connection is closed whose client neither asks nor reads")},
     {SERVER_INT("ping", APP_GROUP_GENERAL, ping_s, 1, 3600, "S",
                 "seconds of silence after which a stream gets a comment line")},
+    {SERVER_INT("drain-grace", APP_GROUP_GENERAL, grace_s, 0, 3600, "S",
+                "seconds after SIGTERM in which requests are still taken, while /health tells load balancers "
+                "to send none")},
 
     {.name = "spec-draft",
      .kind = APP_TEXT,

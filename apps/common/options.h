@@ -103,7 +103,7 @@ typedef struct app_options {
         const char *host, *alias, *tls_cert, *tls_key, *key_file;
         app_texts keys, origins;
         int32_t port, n_slots, max_queue, max_body_mib, max_connections;
-        int32_t header_s, idle_s, ping_s, drain_ms;
+        int32_t header_s, idle_s, ping_s, grace_s, drain_ms;
         bool batch, no_reuse;
     } server;
 

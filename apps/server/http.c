@@ -50,7 +50,7 @@ void srv_add_headers(srv_exchange *x, struct MHD_Response *r, const char *type)
     if (allowed) MHD_add_response_header(r, "Access-Control-Allow-Origin", allowed);
     if (origins->n && !(allowed && *allowed == '*')) MHD_add_response_header(r, "Vary", "Origin");
     MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-    if (atomic_load(&x->h->s->state) == SRV_DRAINING) MHD_add_response_header(r, "Connection", "close");
+    if (atomic_load(&x->h->s->state) >= SRV_LEAVING) MHD_add_response_header(r, "Connection", "close");
 }
 
 static enum MHD_Result queue(srv_exchange *x, unsigned status, struct MHD_Response *r)
@@ -124,7 +124,7 @@ static const char *header(const srv_exchange *x, const char *name)
 static bool check_state(srv_exchange *x)
 {
     srv_state state = atomic_load(&x->h->s->state);
-    if (x->route->early || state == SRV_READY) return true;
+    if (x->route->early || state == SRV_READY || state == SRV_LEAVING) return true;
     return srv_refuse(&x->error, 503, state == SRV_LOADING ? "loading" : "draining", NULL, "%s",
                       state == SRV_LOADING ? "the model is being loaded" : "the server is about to end");
 }

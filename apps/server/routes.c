@@ -7,7 +7,7 @@
 
 const char *srv_state_name(srv_state s)
 {
-    static const char *const names[] = {"loading", "ok", "draining"};
+    static const char *const names[] = {"loading", "ok", "draining", "draining"};
     return names[s];
 }
 

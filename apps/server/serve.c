@@ -209,10 +209,12 @@ static void wait_until_idle(const run_state *r, int64_t ms)
     while (srv_http_busy(&r->http) > 0 && mf_clock_ns() < end) sleep_ms(10);
 }
 
-/* New requests are told 503 meanwhile. */
+/* First load balancers hear it from /health and send nothing more; then new requests are told 503. */
 static void drain(run_state *r)
 {
     while (!atomic_load(&r->stop)) sleep_ms(20);
+    atomic_store(&r->server.state, SRV_LEAVING);
+    sleep_ms(1000L * r->o->server.grace_s);
     atomic_store(&r->server.state, SRV_DRAINING);
     srv_worker_drain(r->server.worker);
     wait_until_idle(r, r->o->server.drain_ms);

@@ -22,7 +22,12 @@ typedef struct srv_options {
     int pulse_s;        /* seconds of silence in a stream after which a comment is sent */
 } srv_options;
 
-typedef enum srv_state { SRV_LOADING, SRV_READY, SRV_DRAINING } srv_state;
+typedef enum srv_state {
+    SRV_LOADING,
+    SRV_READY,
+    SRV_LEAVING, /* /health says that it drains, and requests are still taken */
+    SRV_DRAINING
+} srv_state;
 
 typedef struct srv_server {
     const srv_options *o;

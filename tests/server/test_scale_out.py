@@ -17,7 +17,8 @@ import unittest
 
 from served import ROOT, Server
 
-if not shutil.which("haproxy"):
+HAPROXY = shutil.which("haproxy", path=os.environ["PATH"] + ":/usr/sbin")
+if not HAPROXY:
     print("skipped: haproxy is not installed")
     sys.exit(77)
 
@@ -46,7 +47,7 @@ class ScaleOut(unittest.TestCase):
         for old, new in ((8081, self.ports[0]), (8082, self.ports[1]), (8080, front)):
             text = text.replace(f"127.0.0.1:{old}", f"127.0.0.1:{new}")
         (self.folder / "haproxy.cfg").write_text(text)
-        self.proxy = subprocess.Popen(["haproxy", "-db", "-q", "-f", self.folder / "haproxy.cfg"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.proxy = subprocess.Popen([HAPROXY, "-db", "-q", "-f", self.folder / "haproxy.cfg"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(lambda: (self.proxy.terminate(), self.proxy.wait()))
         self.front = Server.__new__(Server)  # the same ways to talk, at another port
         self.front.port = front
@@ -60,7 +61,7 @@ class ScaleOut(unittest.TestCase):
         time.sleep(1.5)  # both servers have been checked
 
     def start(self, port):
-        return Server(PROGRAM, self.model, "--port", port, "--n-ctx", 8192, "--n-slots", 8, env={"MINFER_DRAIN_MS": "60000"})
+        return Server(PROGRAM, self.model, "--port", port, "--n-ctx", 8192, "--n-slots", 8, "--drain-grace", 2, env={"MINFER_DRAIN_MS": "60000"})
 
     def test_conversations_stay(self):
         system = {"role": "system", "content": "be brief"}
