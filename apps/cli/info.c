@@ -120,7 +120,8 @@ static minfer_status as_text(const app_options *o, const minfer_model *m, const 
 static json_t *json_value(const char *text, bool whole)
 {
     enum { LONG = 16 };
-    json_t *j = json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    mf_json_error e;
+    json_t *j = mf_json_read(text, strlen(text), MF_JSON_ANY, &e);
     if (whole || json_array_size(j) <= LONG) return j;
     json_t *brief = json_pack("{s:I}", "array_length", (json_int_t)json_array_size(j));
     json_decref(j);

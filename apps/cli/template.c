@@ -7,7 +7,6 @@
 
 #include "base/filemap.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,10 +25,10 @@ typedef struct input {
 static void free_input(input *in)
 {
     json_decref(in->root);
-    free(in->messages);
-    free(in->tools);
-    free(in->kwargs);
-    free(in->special_tokens);
+    mf_free(in->messages);
+    mf_free(in->tools);
+    mf_free(in->kwargs);
+    mf_free(in->special_tokens);
 }
 
 /* *text stays NULL for a member that is absent or null. */
@@ -41,7 +40,7 @@ static minfer_status member(const input *in, const char *path, const char *name,
     if (json_typeof(j) != type)
         return mf_fail(err, MINFER_ERR_FORMAT, "%s: '%s' is not an %s", path, name,
                        type == JSON_ARRAY ? "array" : "object");
-    *text = json_dumps(j, JSON_COMPACT);
+    *text = mf_json_text(j, JSON_COMPACT);
     return *text ? MINFER_OK : MF_NOMEM(err);
 }
 
@@ -64,7 +63,7 @@ static minfer_status read_input(input *in, const char *path, minfer_error *err)
     *in = (input){0};
     MF_TRY(app_json_read(path, &in->root, err));
     if (json_is_object(in->root)) return read_object(in, name, err);
-    in->messages = json_dumps(in->root, JSON_COMPACT);
+    in->messages = mf_json_text(in->root, JSON_COMPACT);
     return in->messages ? MINFER_OK : MF_NOMEM(err);
 }
 

@@ -4,7 +4,6 @@
 #include "base/filemap.h"
 #include "base/utf8.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 json_t *app_json_text(const char *s, size_t n)
@@ -24,10 +23,8 @@ json_t *app_json_text(const char *s, size_t n)
 bool app_json_take(json_t *j, size_t indent, mf_buf *out)
 {
     enum { DIGITS = 15 }; /* so that 0.1 is written 0.1 */
-    char *text =
-        j ? json_dumps(j, (indent ? JSON_INDENT(indent) : JSON_COMPACT) | JSON_REAL_PRECISION(DIGITS)) : NULL;
-    bool ok = text && mf_buf_str(out, text);
-    free(text);
+    size_t layout = indent ? JSON_INDENT(indent) : JSON_COMPACT;
+    bool ok = j && mf_json_write(j, layout | JSON_REAL_PRECISION(DIGITS), out);
     json_decref(j);
     return ok;
 }
@@ -38,11 +35,10 @@ minfer_status app_json_read(const char *path, json_t **out, minfer_error *err)
 {
     char *text;
     size_t n;
-    json_error_t e;
+    mf_json_error e;
     MF_TRY(mf_file_read(path, MAX_JSON, &text, &n, err));
-    *out = json_loadb(text, n, JSON_ALLOW_NUL, &e);
+    *out = mf_json_read(text, n, 0, &e);
     mf_free(text);
     if (*out) return MINFER_OK;
-    return mf_fail(err, MINFER_ERR_FORMAT, "%s: line %d, column %d: %s", strcmp(path, "-") ? path : "stdin",
-                   e.line, e.column, e.text);
+    return mf_fail_prefix(err, mf_json_fail(&e, err), "%s", strcmp(path, "-") ? path : "stdin");
 }

@@ -2,9 +2,7 @@
 #ifndef APP_COMMON_JSON_H
 #define APP_COMMON_JSON_H
 
-#include "base/mem.h"
-
-#include <jansson.h>
+#include "base/json.h"
 
 /* A string; each ill-formed part becomes U+FFFD. NULL: out of memory. */
 json_t *app_json_text(const char *s, size_t n);

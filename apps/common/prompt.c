@@ -61,13 +61,13 @@ static bool add_message(json_t *list, const char *role, const char *text, size_t
     return ok;
 }
 
-/* NULL: out of memory; else from malloc. */
+/* For mf_free; NULL: out of memory. */
 static char *messages_of(const app_options *o, const mf_buf *text)
 {
     json_t *list = json_array();
     bool ok = list && (!o->system || add_message(list, "system", o->system, strlen(o->system))) &&
               add_message(list, "user", text->data, text->len);
-    char *dump = ok ? json_dumps(list, JSON_COMPACT) : NULL;
+    char *dump = ok ? mf_json_text(list, JSON_COMPACT) : NULL;
     json_decref(list);
     return dump;
 }
@@ -83,7 +83,7 @@ minfer_status app_prompt_ids(const app_options *o, const minfer_model *m, const 
     if (!messages) return MF_NOMEM(err);
     minfer_chat chat = {.messages = messages, .add_generation_prompt = true};
     minfer_status st = minfer_chat_tokenize(m, &chat, ids, n, err);
-    free(messages);
+    mf_free(messages);
     return st;
 }
 

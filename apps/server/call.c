@@ -15,9 +15,9 @@ static void bad(srv_call *c)
 /* Replaces a JSON string by what it says; false: out of memory. Text that is none is left, as "". */
 static bool decode(mf_buf *b)
 {
-    json_error_t e;
-    json_t *j = json_loadb(b->data, b->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
-    if (!j && srv_json_nomem(&e)) return false;
+    mf_json_error e;
+    json_t *j = mf_json_read(b->data, b->len, MF_JSON_ANY, &e);
+    if (!j && e.nomem) return false;
     b->len = 0;
     bool ok = mf_buf_append(b, j ? json_string_value(j) : "", j ? json_string_length(j) : 0);
     json_decref(j);

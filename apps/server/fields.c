@@ -4,7 +4,6 @@
 #include "base/utf8.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_blank(char c)
@@ -12,7 +11,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The reader of JSON is recursive, so depth is looked at before. Returns where it is exceeded, or n. */
+/* Schemas and templates recurse over what is read, so depth is bounded before. Returns where it is exceeded,
+ * or n. */
 static size_t too_deep(const char *s, size_t n)
 {
     size_t depth = 0;
@@ -29,14 +29,9 @@ static size_t too_deep(const char *s, size_t n)
     return n;
 }
 
-bool srv_json_nomem(const json_error_t *why)
-{
-    return !why->text[0] || json_error_code(why) == json_error_out_of_memory;
-}
-
 json_t *srv_json_read(const char *text, size_t n, bool strict, srv_error *e)
 {
-    json_error_t why;
+    mf_json_error why;
     size_t blank = 0, deep = too_deep(text, n);
     while (blank < n && is_blank(text[blank])) blank++;
     if (blank == n) {
@@ -48,9 +43,8 @@ json_t *srv_json_read(const char *text, size_t n, bool strict, srv_error *e)
                    SRV_MAX_DEPTH);
         return NULL;
     }
-    json_t *j = json_loadb(text, n, (strict ? JSON_REJECT_DUPLICATES : 0) | JSON_ALLOW_NUL | JSON_DECODE_ANY,
-                           &why);
-    if (!j && srv_json_nomem(&why)) {
+    json_t *j = mf_json_read(text, n, MF_JSON_ANY | (strict ? MF_JSON_UNIQUE : 0u), &why);
+    if (!j && why.nomem) {
         srv_nomem_refuse(e);
     } else if (!j) {
         srv_refuse(e, 400, NULL, NULL, "invalid JSON at line %d, column %d: %s", why.line, why.column,
@@ -219,9 +213,9 @@ bool srv_field_object(const srv_object *o, const char *name, srv_path path, srv_
 bool srv_keep_json(const json_t *j, mf_arena *mem, const char **v, srv_error *e)
 {
     enum { DIGITS = 15 }; /* so that 0.1 is written 0.1 */
-    char *text = json_dumps(j, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
+    char *text = mf_json_text(j, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS));
     *v = text ? mf_arena_strndup(mem, text, strlen(text)) : NULL;
-    free(text);
+    mf_free(text);
     return *v || srv_nomem_refuse(e);
 }
 

@@ -4,14 +4,11 @@
 
 #include "server/request.h"
 
-#include <jansson.h>
+#include "base/json.h"
 
 /* Text to a JSON object, no deeper than SRV_MAX_DEPTH, of valid UTF-8; strict: no key twice. NULL with *e
  * filled. */
 json_t *srv_json_read(const char *text, size_t n, bool strict, srv_error *e);
-
-/* Reading failed for want of memory, which jansson often leaves without a word. */
-bool srv_json_nomem(const json_error_t *why);
 
 /* An object being read. Strings that are kept go to mem. */
 typedef struct srv_object {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static atomic_long fail_at;  /* 0: never; n: the n-th allocation from now and all after it */
+static atomic_long fail_at;  /* as mf_mem_fail_at was told */
 static atomic_long n_allocs; /* since the last mf_mem_fail_at */
 
 long mf_mem_fail_at(long n)
@@ -19,7 +19,7 @@ static bool injected(void)
 {
     long n = atomic_fetch_add_explicit(&n_allocs, 1, memory_order_relaxed) + 1;
     long at = atomic_load_explicit(&fail_at, memory_order_relaxed);
-    return at != 0 && n >= at;
+    return at > 0 ? n >= at : at < 0 && n == -at;
 }
 
 void *mf_malloc(size_t n)

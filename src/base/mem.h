@@ -33,8 +33,8 @@ char *mf_strndup(const char *s, size_t n);
 void *mf_malloc_aligned(size_t n);
 void mf_free_aligned(void *p);
 
-/* Tests only: the n-th allocation from now (1 = the next) and all after it fail; 0 switches injection off.
- * Returns how many allocations were made since the last call. */
+/* Tests only: the n-th allocation from now (1 = the next) and all after it fail; -n: the n-th alone; 0
+ * switches injection off. Returns how many allocations were made since the last call. */
 long mf_mem_fail_at(long n);
 
 #define MF_NOMEM(err) mf_fail(err, MINFER_ERR_NOMEM, "out of memory in %s", __func__)

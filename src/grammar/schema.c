@@ -104,17 +104,19 @@ bool mf_schema_literal(mf_buf *b, const char *text, size_t n)
 /* With the fewest digits that give the same numbers again. */
 bool mf_schema_value(mf_buf *b, const json_t *value)
 {
-    bool same = false;
+    bool same = false, nomem = false;
     char *text = NULL;
-    for (size_t digits = 15; digits <= 17 && !same; digits++) {
-        free(text);
-        text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
-        json_t *again = text ? json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+    for (size_t digits = 15; digits <= 17 && !same && !nomem; digits++) {
+        mf_json_error e = {0};
+        mf_free(text);
+        text = mf_json_text(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+        json_t *again = text ? mf_json_read(text, strlen(text), MF_JSON_ANY, &e) : NULL;
         same = again && json_equal(again, value);
+        nomem = !text || e.nomem;
         json_decref(again);
     }
-    bool ok = text && mf_schema_literal(b, text, strlen(text));
-    free(text);
+    bool ok = !nomem && mf_schema_literal(b, text, strlen(text));
+    mf_free(text);
     return ok;
 }
 
@@ -642,11 +644,10 @@ static minfer_status translate(mf_schema *s, mf_buf *gbnf, mf_program *p)
 
 minfer_status mf_schema_read(const char *json, size_t n, mf_buf *gbnf, mf_program *p, minfer_error *err)
 {
-    json_error_t e;
+    mf_json_error e;
     mf_schema s = {.err = err};
-    s.root = json_loadb(json, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
-    if (!s.root)
-        return mf_fail(err, MINFER_ERR_FORMAT, "schema: line %d, column %d: %s", e.line, e.column, e.text);
+    s.root = mf_json_read(json, n, MF_JSON_ANY | MF_JSON_UNIQUE, &e);
+    if (!s.root) return mf_fail_prefix(err, mf_json_fail(&e, err), "schema");
     s.made = json_array();
     minfer_status st = s.made ? translate(&s, gbnf, p) : MF_NOMEM(err);
     if (st != MINFER_OK) mf_fail_prefix(err, st, "schema");

@@ -4,9 +4,8 @@
 #ifndef MF_GRAMMAR_SCHEMA_H
 #define MF_GRAMMAR_SCHEMA_H
 
+#include "base/json.h"
 #include "grammar/program.h"
-
-#include <jansson.h>
 
 /* Translates n bytes of JSON: the text is appended to gbnf, and p receives it as a program. */
 minfer_status mf_schema_read(const char *json, size_t n, mf_buf *gbnf, mf_program *p, minfer_error *err);

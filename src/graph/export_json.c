@@ -2,7 +2,8 @@
  */
 #include "graph/export.h"
 
-#include <jansson.h>
+#include "base/json.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -157,17 +158,12 @@ static json_t *graph_json(const mf_export *e)
                      "outputs", outputs, "nodes", nodes);
 }
 
-static int append(const char *data, size_t n, void *out)
-{
-    return mf_buf_append(out, data, n) ? 0 : -1;
-}
-
 minfer_status mf_export_json(const mf_export *e, mf_buf *out, minfer_error *err)
 {
     json_t *root = graph_json(e);
     if (!root)
         return mf_fail(err, MINFER_ERR_NOMEM, "graph export: out of memory, or a name that is not UTF-8");
-    int bad = json_dump_callback(root, append, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+    bool ok = mf_json_write(root, JSON_COMPACT | JSON_ENSURE_ASCII, out);
     json_decref(root);
-    return bad ? MF_NOMEM(err) : MINFER_OK;
+    return ok ? MINFER_OK : MF_NOMEM(err);
 }

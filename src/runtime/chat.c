@@ -2,7 +2,8 @@
 #include "runtime/mark.h"
 #include "runtime/model.h"
 
-#include <stdlib.h>
+#include "base/json.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -104,15 +105,15 @@ minfer_status minfer_chat_render(const minfer_model *m, const minfer_chat *o, ch
 /* The rendering has shown that these texts are JSON. */
 static minfer_status parse(chat *c, const char *text, json_t **out)
 {
-    json_error_t e;
-    *out = text ? json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e) : NULL;
-    if (text && !*out) return mf_fail(c->err, MINFER_ERR_ARG, "%s at line %d", e.text, e.line);
+    mf_json_error e;
+    *out = text ? mf_json_read(text, strlen(text), MF_JSON_ANY, &e) : NULL;
+    if (text && !*out) return mf_json_fail(&e, c->err);
     return *out ? mf_mark_scan(&c->mark, *out, c->err) : MINFER_OK;
 }
 
 static char *dump(json_t *j)
 {
-    char *text = j ? json_dumps(j, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    char *text = mf_json_text(j, JSON_COMPACT | JSON_ENCODE_ANY);
     json_decref(j);
     return text;
 }
@@ -137,7 +138,7 @@ static json_t *copy_messages(chat *c, minfer_error *err)
     return list;
 }
 
-/* A copy of the input with stand-ins, its texts malloc'ed by jansson. */
+/* A copy of the input with stand-ins. */
 static minfer_status mark_input(chat *c, mf_template_input *in, char *texts[3])
 {
     minfer_error why = {MINFER_ERR_NOMEM, "out of memory"};
@@ -179,7 +180,7 @@ static minfer_status try_marks(chat *c, bool *same)
         else if (why.code == MINFER_ERR_NOMEM)
             st = mf_fail(c->err, why.code, "%s", why.message);
     }
-    for (int i = 0; i < 3; i++) free(texts[i]);
+    for (int i = 0; i < 3; i++) mf_free(texts[i]);
     mf_buf_free(&marked);
     return st;
 }

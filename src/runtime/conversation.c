@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct minfer_conversation {
@@ -60,7 +59,7 @@ static minfer_status render(const minfer_conversation *c, size_t dropped, bool a
     if (!messages) return MF_NOMEM(err);
     minfer_chat chat = {.messages = messages, .kwargs = c->kwargs, .add_generation_prompt = answer};
     minfer_status st = minfer_chat_tokenize(c->e->model, &chat, ids, n, err);
-    free(messages);
+    mf_free(messages);
     return st;
 }
 

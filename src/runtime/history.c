@@ -3,7 +3,6 @@
 
 #include "base/utf8.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char format[] = "minfer-conversation";
@@ -182,11 +181,9 @@ static minfer_status take_document(mf_history *h, json_t *j, minfer_error *err)
 
 minfer_status mf_history_read(mf_history *h, const char *json, size_t n, minfer_error *err)
 {
-    json_error_t e;
-    json_t *j = json_loadb(json, n, JSON_ALLOW_NUL, &e);
-    if (j) return take_document(h, j, err);
-    if (json_error_code(&e) == json_error_out_of_memory) return MF_NOMEM(err);
-    return mf_fail(err, MINFER_ERR_FORMAT, "line %d, column %d: %s", e.line, e.column, e.text);
+    mf_json_error e;
+    json_t *j = mf_json_read(json, n, 0, &e);
+    return j ? take_document(h, j, err) : mf_json_fail(&e, err);
 }
 
 minfer_status mf_history_write(const mf_history *h, mf_buf *out, minfer_error *err)
@@ -196,9 +193,9 @@ minfer_status mf_history_write(const mf_history *h, mf_buf *out, minfer_error *e
               json_object_set_new(j, "version", json_integer(1)) == 0 &&
               json_object_set_new(j, "dropped", json_integer((json_int_t)h->dropped)) == 0 &&
               json_object_set(j, "messages", h->messages) == 0;
-    char *text = ok ? json_dumps(j, JSON_INDENT(1)) : NULL;
+    char *text = ok ? mf_json_text(j, JSON_INDENT(1)) : NULL;
     ok = text && mf_buf_str(out, text) && mf_buf_char(out, '\n');
-    free(text);
+    mf_free(text);
     json_decref(j);
     return ok ? MINFER_OK : MF_NOMEM(err);
 }
@@ -210,7 +207,7 @@ char *mf_history_visible(const mf_history *h, size_t dropped)
     if (ok && mf_history_system(h)) ok = json_array_append(seen, json_array_get(h->messages, 0)) == 0;
     for (size_t i = mf_history_start(h, dropped); i < json_array_size(h->messages) && ok; i++)
         ok = json_array_append(seen, json_array_get(h->messages, i)) == 0;
-    char *text = ok ? json_dumps(seen, JSON_COMPACT) : NULL;
+    char *text = ok ? mf_json_text(seen, JSON_COMPACT) : NULL;
     json_decref(seen);
     return text;
 }

@@ -4,9 +4,7 @@
 #ifndef MF_RUNTIME_HISTORY_H
 #define MF_RUNTIME_HISTORY_H
 
-#include "base/mem.h"
-
-#include <jansson.h>
+#include "base/json.h"
 
 typedef struct mf_history {
     json_t *messages; /* array: a system message, where there is one, then the exchanges */

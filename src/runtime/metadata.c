@@ -2,9 +2,9 @@
 #include "runtime/model.h"
 
 #include "base/bytes.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,11 +123,9 @@ minfer_status minfer_model_metadata_json(const minfer_model *m, size_t i, char *
         return mf_fail(err, MINFER_ERR_ARG, "metadata entry %zu of %zu", i, mf_gguf_n_kv(m->gguf));
     const mf_gguf_kv *kv = mf_gguf_kv_at(m->gguf, i);
     json_t *j = kv->type == MF_GGUF_ARRAY ? json_array_of(kv) : json_scalar(kv, kv->type, 0);
-    char *text = j ? json_dumps(j, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    *value = mf_json_text(j, JSON_COMPACT | JSON_ENCODE_ANY);
     json_decref(j);
-    *value = text ? mf_strndup(text, strlen(text)) : NULL;
     *key = *value ? mf_strndup(kv->key.s, kv->key.n) : NULL;
-    free(text);
     if (*key) return MINFER_OK;
     mf_free(*value);
     *value = NULL;

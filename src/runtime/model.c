@@ -1,8 +1,9 @@
 /* Opening models and describing them. */
 #include "runtime/model.h"
 
-#include <jansson.h>
-#include <stdlib.h>
+#include "base/json.h"
+#include "base/utf8.h"
+
 #include <string.h>
 
 static char *copy_str(const mf_gguf *g, const char *key)
@@ -13,10 +14,12 @@ static char *copy_str(const mf_gguf *g, const char *key)
     return mf_strndup(s.s, s.n);
 }
 
-static json_t *token_json(const mf_tokenizer *t, int32_t id)
+/* A token that there is not, or whose text is no UTF-8, is left out. false: out of memory. */
+static bool add_token(json_t *o, const char *name, const mf_tokenizer *t, int32_t id)
 {
-    mf_str s = mf_tokenizer_text(t, id);
-    return json_stringn(s.s, s.n);
+    mf_str s = id < 0 ? (mf_str){0} : mf_tokenizer_text(t, id);
+    if (id < 0 || !mf_utf8_valid(s.s, s.n)) return true;
+    return json_object_set_new(o, name, json_stringn(s.s, s.n)) == 0;
 }
 
 /* What templates see of the vocabulary. */
@@ -27,19 +30,18 @@ static char *special_tokens(const mf_gguf *g, const mf_tokenizer *t)
     } others[] = {{"pad_token", "tokenizer.ggml.padding_token_id"},
                   {"unk_token", "tokenizer.ggml.unknown_token_id"}};
     json_t *o = json_object();
-    if (mf_tokenizer_bos(t) >= 0) json_object_set_new(o, "bos_token", token_json(t, mf_tokenizer_bos(t)));
-    if (mf_tokenizer_eos(t) >= 0) json_object_set_new(o, "eos_token", token_json(t, mf_tokenizer_eos(t)));
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    bool ok = o && add_token(o, "bos_token", t, mf_tokenizer_bos(t)) &&
+              add_token(o, "eos_token", t, mf_tokenizer_eos(t));
+    for (size_t i = 0; i < sizeof others / sizeof *others && ok; i++) {
         uint32_t id = UINT32_MAX;
         bool found = false;
         mf_gguf_get_u32(g, others[i].key, &id, &found, NULL);
         if (found && id < (uint32_t)mf_tokenizer_n_vocab(t))
-            json_object_set_new(o, others[i].name, token_json(t, (int32_t)id));
+            ok = add_token(o, others[i].name, t, (int32_t)id);
     }
-    char *text = json_dumps(o, JSON_COMPACT), *own = text ? mf_strndup(text, strlen(text)) : NULL;
-    free(text);
+    char *text = ok ? mf_json_text(o, JSON_COMPACT) : NULL;
     json_decref(o);
-    return own;
+    return text;
 }
 
 /* A template that does not parse is kept as its error: the model can still complete text. */

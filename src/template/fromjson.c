@@ -1,7 +1,8 @@
 /* jansson's trees as values. */
 #include "template/fromjson.h"
 
-#include <jansson.h>
+#include "base/json.h"
+
 #include <string.h>
 
 static minfer_status convert(mf_trender *r, const json_t *j, mf_tval *out);
@@ -55,9 +56,9 @@ static minfer_status convert(mf_trender *r, const json_t *j, mf_tval *out)
     return MINFER_OK;
 }
 
-static minfer_status explain(mf_trender *r, const json_error_t *e, const char **why)
+static minfer_status explain(mf_trender *r, const mf_json_error *e, const char **why)
 {
-    if (json_error_code(e) == json_error_out_of_memory) return MF_NOMEM(r->err);
+    if (e->nomem) return mf_json_fail(e, r->err);
     mf_tsb text = {0};
     MF_TRY(mf_tsb_text(r, &text, e->text));
     MF_TRY(mf_tsb_printf(r, &text, " at line %d, column %d", e->line, e->column));
@@ -68,9 +69,9 @@ static minfer_status explain(mf_trender *r, const json_error_t *e, const char **
 
 minfer_status mf_tval_from_json(mf_trender *r, const char *text, size_t n, mf_tval *out, const char **why)
 {
-    json_error_t e;
+    mf_json_error e;
     *why = NULL;
-    json_t *j = json_loadb(text, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
+    json_t *j = mf_json_read(text, n, MF_JSON_ANY, &e);
     if (!j) return explain(r, &e, why);
     minfer_status st = convert(r, j, out);
     json_decref(j);

@@ -1,4 +1,4 @@
-/* JSON texts as values, read by jansson. Integers beyond 64 bits, lone surrogates and NUL bytes in keys are
+/* JSON texts as values. Integers beyond 64 bits, lone surrogates and NUL bytes in keys are
  * refused; of repeated keys the last value stands at the first one's place. */
 #ifndef MF_TEMPLATE_FROMJSON_H
 #define MF_TEMPLATE_FROMJSON_H

@@ -232,7 +232,7 @@ static const refusal refusals[] = {
     {"{\"allOf\":[{\"pattern\":\"a\"},{\"pattern\":\"b\"}]}", UNSUPPORTED, "allOf with 'pattern'"},
     {"{\"allOf\":[{\"additionalProperties\":false,\"properties\":{\"a\":{}}},{\"properties\":{\"b\":{}}}]}",
      UNSUPPORTED, "the property 'b' in another"},
-    {"{\"a\":1,\"a\":2}", MINFER_ERR_FORMAT, "duplicate"},
+    {"{\"a\":1,\"a\":2}", MINFER_ERR_FORMAT, "there twice"},
 };
 
 static minfer_status read_schema(const char *schema, minfer_error *err)

@@ -132,10 +132,10 @@ static void test_inputs(void **state)
     } bad[] = {
         {{.messages = NULL}, "messages: expected an array, got NoneType"},
         {{.messages = "{}"}, "messages: expected an array, got dict"},
-        {{.messages = "[1,"}, "messages: ']' expected near end of file at line 1, column 3"},
+        {{.messages = "[1,"}, "messages: unexpected token near end of file at line 1, column 4"},
         {{.messages = "[1] 2"}, "messages: end of file expected"},
-        {{.messages = "[\"\\ud800\"]"}, "messages: invalid Unicode"},
-        {{.messages = "[18446744073709551616]"}, "messages: too big integer"},
+        {{.messages = "[\"\\ud800\"]"}, "messages: half of a surrogate pair"},
+        {{.messages = "[18446744073709551616]"}, "messages: an integer beyond 64 bits"},
         {{.messages = "[\"\xff\"]"}, "messages: "},
         {{.messages = "[]", .tools = "{}"}, "tools: expected an array, got dict"},
         {{.messages = "[]", .kwargs = "[]"}, "kwargs: expected an object, got list"},
