@@ -41,9 +41,11 @@ static bool has_left(srv_exchange *x)
 
 /* ---- from mail to bytes ---- */
 
-static bool fail(srv_exchange *x, const char *what)
+/* What was written behind `whole` is no frame. */
+static bool run_out(srv_exchange *x, size_t whole)
 {
-    srv_refuse(&x->error, 500, NULL, NULL, "%s", what);
+    x->out.len = whole;
+    srv_refuse(&x->error, 500, NULL, NULL, "out of memory");
     srv_job_leave(x->job);
     return false;
 }
@@ -110,10 +112,13 @@ static bool take_mail(srv_exchange *x)
     srv_usage used = {0};
     srv_error e = {0};
     bool over;
+    size_t whole = x->out.len;
     srv_job_take(x->job, &x->mail, &over, &e, &used);
-    bool ok = begin_choices(x);
-    for (size_t i = 0; i < x->mail.n && ok; i++) ok = add_event(x, &x->mail.events[i]);
-    if (!ok) return fail(x, "out of memory");
+    if (!begin_choices(x)) return run_out(x, whole);
+    for (size_t i = 0; i < x->mail.n; i++) {
+        whole = x->out.len;
+        if (!add_event(x, &x->mail.events[i])) return run_out(x, whole);
+    }
     if (!over) return true;
     if (e.status) {
         x->error = e;
@@ -121,17 +126,23 @@ static bool take_mail(srv_exchange *x)
     }
     for (size_t i = 0; i < x->job->n_prompts; i++) used.n_prompt += x->job->prompts[i].n;
     x->ended = true;
-    return srv_reply_end(x->reply, &used, &x->out) || fail(x, "out of memory");
+    whole = x->out.len;
+    return srv_reply_end(x->reply, &used, &x->out) || run_out(x, whole);
 }
 
 /* ---- streams ---- */
 
 static ssize_t hand_over(srv_exchange *x, char *buf, size_t max)
 {
-    size_t n = x->out.len - x->sent;
+    bool last = x->out.len == x->sent;
+    const char *from = last ? x->last_words : x->out.data + x->sent;
+    size_t n = last ? strlen(from) : x->out.len - x->sent;
     if (n > max) n = max;
-    memcpy(buf, x->out.data + x->sent, n);
-    x->sent += n;
+    memcpy(buf, from, n);
+    if (last)
+        x->last_words += n;
+    else
+        x->sent += n;
     if (x->sent == x->out.len) x->out.len = x->sent = 0;
     pthread_mutex_lock(&x->lock);
     x->spoke_ns = mf_clock_ns();
@@ -147,18 +158,25 @@ static void pulse(srv_exchange *x)
     if (silent) mf_buf_str(&x->out, ": still working\n\n");
 }
 
+/* The stream ends with x->error. */
+static void add_error(srv_exchange *x)
+{
+    size_t whole = x->out.len;
+    x->ended = true;
+    if (srv_stream_error(&x->error, &x->out)) return;
+    x->out.len = whole;
+    x->last_words = srv_nomem_frames;
+}
+
 static ssize_t read_stream(void *user, uint64_t pos, char *buf, size_t max)
 {
     srv_exchange *x = user;
     (void)pos;
     for (;;) {
         if (has_left(x)) return MHD_CONTENT_READER_END_WITH_ERROR;
-        if (x->out.len > x->sent) return hand_over(x, buf, max);
+        if (x->out.len > x->sent || (x->last_words && *x->last_words)) return hand_over(x, buf, max);
         if (x->ended) return MHD_CONTENT_READER_END_OF_STREAM;
-        if (!take_mail(x)) {
-            x->ended = true;
-            if (!srv_stream_error(&x->error, &x->out)) return MHD_CONTENT_READER_END_WITH_ERROR;
-        }
+        if (!take_mail(x)) add_error(x);
         if (x->out.len == x->sent && !x->ended) pulse(x);
         if (x->out.len == x->sent && !x->ended && srv_exchange_sleep(x)) return 0;
     }
@@ -187,7 +205,7 @@ static enum MHD_Result send_vectors(srv_exchange *x)
     x->out.len = 0;
     if (!srv_embeddings_body(&j->request, x->h->s->name, j->vectors, j->n_prompts,
                              (size_t)x->h->s->info.n_embd, n_tokens, &x->out))
-        fail(x, "out of memory");
+        run_out(x, 0);
     return x->error.status ? srv_send_error(x, &x->error) : srv_send(x, MHD_HTTP_OK, NULL, &x->out);
 }
 

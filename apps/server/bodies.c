@@ -4,8 +4,10 @@
 
 #include <string.h>
 
-const char srv_nomem_body[] = "{\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\","
-                              "\"param\":null,\"code\":null}}";
+#define NOMEM \
+    "{\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\",\"param\":null,\"code\":null}}"
+const char srv_nomem_body[] = NOMEM;
+const char srv_nomem_frames[] = "data: " NOMEM "\n\ndata: [DONE]\n\n";
 
 bool srv_error_body(const srv_error *e, mf_buf *out)
 {

@@ -227,29 +227,37 @@ static bool ends_in(const char *s, size_t n, const char *tag)
     return n >= strlen(tag) && memcmp(s + n - strlen(tag), tag, strlen(tag)) == 0;
 }
 
-static bool closes_thinking(const minfer_model *m, const int32_t *ids, size_t n)
+/* What the prompt ends in, as text. */
+static minfer_status tail_of(const minfer_model *m, const int32_t *ids, size_t n, mf_buf *tail,
+                             minfer_error *err)
 {
-    mf_buf tail = {0};
-    bool ok = mf_buf_str(&tail, "");
-    for (size_t i = n > TAIL ? n - TAIL : 0; i < n && ok; i++) {
-        char *bytes = NULL;
-        size_t k = 0;
-        ok = minfer_token_bytes(m, ids[i], true, &bytes, &k, NULL) == MINFER_OK &&
-             mf_buf_append(&tail, bytes, k);
+    if (!mf_buf_str(tail, "")) return MF_NOMEM(err);
+    for (size_t i = n > TAIL ? n - TAIL : 0; i < n; i++) {
+        char *bytes;
+        size_t k;
+        MF_TRY(minfer_token_bytes(m, ids[i], true, &bytes, &k, err));
+        bool ok = mf_buf_append(tail, bytes, k);
         minfer_free(bytes);
+        if (!ok) return MF_NOMEM(err);
     }
-    ok = ok && ends_in(tail.data, tail.len, "</think>");
-    mf_buf_free(&tail);
-    return ok;
+    return MINFER_OK;
 }
 
-srv_thinking srv_prompt_thinking(const minfer_model *m, const int32_t *ids, size_t n)
+bool srv_prompt_thinking(const minfer_model *m, const int32_t *ids, size_t n, srv_thinking *thinking,
+                         srv_error *e)
 {
+    minfer_error err;
+    mf_buf tail = {0};
     int32_t *tag = NULL;
     size_t n_tag = 0;
-    if (minfer_prompt_opens_thinking(m, ids, n)) return SRV_THINKING_OPEN;
-    bool knows = minfer_tokenize(m, "<think>", 7, MINFER_TOKENIZE_SPECIAL, &tag, &n_tag, NULL) == MINFER_OK;
+    minfer_status st = tail_of(m, ids, n, &tail, &err);
+    if (st == MINFER_OK) st = minfer_tokenize(m, "<think>", 7, MINFER_TOKENIZE_SPECIAL, &tag, &n_tag, &err);
+    *thinking = SRV_THINKING_NEVER;
+    if (st == MINFER_OK && ends_in(tail.data, tail.len, "<think>"))
+        *thinking = SRV_THINKING_OPEN;
+    else if (st == MINFER_OK && n_tag == 1 && !ends_in(tail.data, tail.len, "</think>"))
+        *thinking = SRV_THINKING_POSSIBLE;
+    mf_buf_free(&tail);
     minfer_free(tag);
-    if (!knows || n_tag != 1 || closes_thinking(m, ids, n)) return SRV_THINKING_NEVER;
-    return SRV_THINKING_POSSIBLE;
+    return st == MINFER_OK || srv_refuse_status(e, NULL, st, &err);
 }

@@ -45,6 +45,8 @@ struct srv_exchange {
     mf_buf out; /* to be sent, from `sent` on */
     size_t sent, n_begun;
     bool ended; /* nothing will be added to out */
+    const char
+        *last_words; /* of a stream that has no memory for them: what is to be sent of them behind out */
 
     pthread_mutex_t lock;
     bool woken, asleep; /* asleep: the connection is suspended */

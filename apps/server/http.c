@@ -68,26 +68,32 @@ enum MHD_Result srv_send(srv_exchange *x, unsigned status, const char *type, mf_
     void *data = body->data ? body->data : "";
     struct MHD_Response *r = body->data ? MHD_create_response_from_buffer_with_free_callback(n, data, mf_free)
                                         : MHD_create_response_from_buffer(0, data, MHD_RESPMEM_PERSISTENT);
-    if (r) *body = (mf_buf){0};
+    if (!r) mf_buf_free(body);
+    *body = (mf_buf){0};
     if (r) srv_add_headers(x, r, type ? type : "application/json");
     return queue(x, status, r);
+}
+
+static struct MHD_Response *nomem_response(void)
+{
+    void *body = (void *)(uintptr_t)srv_nomem_body;
+    return MHD_create_response_from_buffer(strlen(srv_nomem_body), body, MHD_RESPMEM_PERSISTENT);
 }
 
 enum MHD_Result srv_send_error(srv_exchange *x, const srv_error *e)
 {
     mf_buf b = {0};
-    void *nomem = (void *)(uintptr_t)srv_nomem_body;
     struct MHD_Response *r;
-    if (srv_error_body(e, &b))
-        r = MHD_create_response_from_buffer_with_free_callback(b.len, b.data, mf_free);
-    else
-        r = MHD_create_response_from_buffer(strlen(srv_nomem_body), nomem, MHD_RESPMEM_PERSISTENT);
+    bool ok = srv_error_body(e, &b);
+    if (!ok) mf_buf_free(&b);
+    r = ok ? MHD_create_response_from_buffer_with_free_callback(b.len, b.data, mf_free) : nomem_response();
+    if (!r) mf_buf_free(&b);
     if (!r) return MHD_NO;
     srv_add_headers(x, r, "application/json");
     if (e->status == 429 || e->status == 503) MHD_add_response_header(r, "Retry-After", "1");
     if (e->status == 401) MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
     if (x->allow) MHD_add_response_header(r, "Allow", x->allow);
-    return queue(x, (unsigned)e->status, r);
+    return queue(x, ok ? (unsigned)e->status : MHD_HTTP_INTERNAL_SERVER_ERROR, r);
 }
 
 /* ---- what is refused from the headers alone ---- */
@@ -187,15 +193,28 @@ static bool reply_at_once(const srv_exchange *x)
     return length && strtoull(length, NULL, 10) / OVER_TIMES > x->h->s->o->max_body;
 }
 
+/* There is not even an exchange. */
+static enum MHD_Result send_nomem(srv_http *h, struct MHD_Connection *c)
+{
+    struct MHD_Response *r = nomem_response();
+    if (!r) return MHD_NO;
+    MHD_add_response_header(r, "Content-Type", "application/json");
+    atomic_fetch_add(&h->s->stats.replies[5], 1);
+    enum MHD_Result ok = MHD_queue_response(c, MHD_HTTP_INTERNAL_SERVER_ERROR, r);
+    MHD_destroy_response(r);
+    return ok;
+}
+
 static enum MHD_Result begin(srv_http *h, struct MHD_Connection *c, const char *url, const char *method,
                              void **state)
 {
-    srv_exchange *x = mf_calloc(1, sizeof *x);
-    if (!x) return MHD_NO;
+    srv_conn *conn = conn_of(c);
+    srv_exchange *x = conn ? mf_calloc(1, sizeof *x) : NULL; /* nobody would watch a connection without */
+    if (!x) return send_nomem(h, c);
     *state = x;
     x->h = h;
     x->c = c;
-    x->conn = conn_of(c);
+    x->conn = conn;
     x->body.limit = h->s->o->max_body + 1;
     pthread_mutex_init(&x->lock, NULL);
     atomic_fetch_add(&h->n_exchanges, 1);

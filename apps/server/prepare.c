@@ -78,8 +78,9 @@ static bool fill(const srv_server *s, srv_job *j, srv_thinking *thinking, srv_er
         j->vectors = mf_calloc(j->n_prompts, (size_t)s->info.n_embd * sizeof *j->vectors);
         return j->vectors || srv_refuse(e, 500, NULL, NULL, "out of memory");
     }
-    *thinking = r->endpoint == SRV_CHAT ? srv_prompt_thinking(s->model, j->prompts[0].v, j->prompts[0].n)
-                                        : SRV_THINKING_NEVER;
+    if (r->endpoint == SRV_CHAT &&
+        !srv_prompt_thinking(s->model, j->prompts[0].v, j->prompts[0].n, thinking, e))
+        return false;
     if (!r->seed_given && getrandom(&r->sampling.seed, sizeof r->sampling.seed, 0) != sizeof r->sampling.seed)
         r->sampling.seed = (uint64_t)j->made_ns;
     if (!r->seed_given) r->sampling.seed >>= 11; /* 53 bits, which all readers of JSON keep */

@@ -63,8 +63,8 @@ bool srv_reply_end(srv_reply *p, const srv_usage *u, mf_buf *out);
 bool srv_stream_error(const srv_error *e, mf_buf *out);
 /* The body of a refusal. */
 bool srv_error_body(const srv_error *e, mf_buf *out);
-/* A body for when there is no memory to make one. */
-extern const char srv_nomem_body[];
+/* A body, and the end of a stream, for when there is no memory to make one. */
+extern const char srv_nomem_body[], srv_nomem_frames[];
 
 /* GET /v1/models */
 bool srv_models_body(const char *const *names, size_t n, int64_t created, mf_buf *out);

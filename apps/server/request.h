@@ -137,7 +137,9 @@ typedef enum srv_thinking {
     SRV_THINKING_POSSIBLE, /* it may begin with <think> */
     SRV_THINKING_OPEN,     /* the prompt has opened <think> */
 } srv_thinking;
-srv_thinking srv_prompt_thinking(const minfer_model *m, const int32_t *ids, size_t n);
+/* false: *e says why, which is memory. */
+bool srv_prompt_thinking(const minfer_model *m, const int32_t *ids, size_t n, srv_thinking *thinking,
+                         srv_error *e);
 
 /* The grammar of the answers: response_format or grammar, forced tool calls, or both, behind what may be
  * thought before. *out NULL: none, all is allowed. Refusals name the field. */

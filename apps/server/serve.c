@@ -189,7 +189,7 @@ static minfer_status begin(run_state *r)
                             .batch = o->server.batch,
                             .reuse = !o->server.no_reuse};
     MF_TRY(load(r));
-    w.pooling = srv_pooling_of(r->model);
+    MF_TRY(srv_pooling_of(r->model, &w.pooling, r->err));
     MF_TRY(srv_worker_start(r->model, r->engine, &w, &r->server.stats, &r->server.worker, r->err));
     atomic_store(&r->server.state, SRV_READY);
     app_note("ready: %s, %d slots share %d tokens of context", r->name, o->server.n_slots, r->server.n_ctx);

@@ -5,25 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-srv_pooling srv_pooling_of(const minfer_model *m)
+minfer_status srv_pooling_of(const minfer_model *m, srv_pooling *p, minfer_error *err)
 {
     static const char name[] = ".pooling_type";
     minfer_model_info info;
-    srv_pooling p = SRV_POOL_MEAN;
+    *p = SRV_POOL_MEAN;
     minfer_model_get_info(m, &info);
     for (size_t i = 0; i < info.n_metadata; i++) {
-        char *key = NULL, *value = NULL;
-        minfer_error err;
-        if (minfer_model_metadata(m, i, &key, &value, &err) != MINFER_OK) continue;
+        char *key, *value;
+        MF_TRY(minfer_model_metadata(m, i, &key, &value, err));
         size_t n = strlen(key);
         long said = strtol(value, NULL, 10);
         if (n >= sizeof name && strcmp(key + n - (sizeof name - 1), name) == 0 && said >= SRV_POOL_MEAN &&
             said <= SRV_POOL_LAST)
-            p = (srv_pooling)said;
+            *p = (srv_pooling)said;
         minfer_free(key);
         minfer_free(value);
     }
-    return p;
+    return MINFER_OK;
 }
 
 void srv_vector_add(double *sum, const float *states, size_t n_embd, size_t at, size_t n, srv_pooling p)

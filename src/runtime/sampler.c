@@ -8,11 +8,14 @@
 
 /* Tokens that end what DRY compares: those with a line end or one of the usual marks in their text, and
  * control tokens, so that the frame of a chat is not taken for a repetition. */
-static bool breaks(const mf_tokenizer *t, int32_t id, mf_buf *text)
+static minfer_status find_breaker(const mf_tokenizer *t, int32_t id, mf_buf *text, mf_tokens *ids,
+                                  minfer_error *err)
 {
-    if (mf_tokenizer_type(t, id) == MF_TOKEN_CONTROL) return true;
+    bool control = mf_tokenizer_type(t, id) == MF_TOKEN_CONTROL;
     text->len = 0;
-    return mf_tokenizer_piece(t, id, false, text) && text->len > 0 && strpbrk(text->data, "\n:\"*") != NULL;
+    if (!mf_tokenizer_piece(t, id, false, text)) return MF_NOMEM(err);
+    if (!control && !(text->len && strpbrk(text->data, "\n:\"*"))) return MINFER_OK;
+    return mf_tokens_push(ids, id) ? MINFER_OK : MF_NOMEM(err);
 }
 
 static minfer_status set_breakers(minfer_sampler *s, const mf_tokenizer *t, minfer_error *err)
@@ -21,7 +24,7 @@ static minfer_status set_breakers(minfer_sampler *s, const mf_tokenizer *t, minf
     mf_buf text = {0};
     minfer_status st = MINFER_OK;
     for (int32_t id = 0; id < mf_tokenizer_n_vocab(t) && st == MINFER_OK; id++)
-        if (breaks(t, id, &text) && !mf_tokens_push(&ids, id)) st = MF_NOMEM(err);
+        st = find_breaker(t, id, &text, &ids, err);
     if (st == MINFER_OK) st = mf_sampler_set_dry_breakers(s, ids.ids, ids.n, err);
     mf_tokens_free(&ids);
     mf_buf_free(&text);
