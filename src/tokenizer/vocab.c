@@ -149,6 +149,16 @@ static minfer_status read_types(mf_vocab *v, const mf_gguf *g, minfer_error *err
     return MINFER_OK;
 }
 
+/* Tags that readers of answers look for are text, also in files that have them as control tokens. */
+static void retype_tags(mf_vocab *v)
+{
+    static const char *const tags[] = {"<think>", "</think>", "<tool_call>", "</tool_call>"};
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        int32_t id = mf_vocab_find(v, (mf_str){tags[i], strlen(tags[i])});
+        if (id >= 0 && v->types[id] == MF_TOKEN_CONTROL) v->types[id] = MF_TOKEN_USER_DEFINED;
+    }
+}
+
 static bool may_be_missing(int b)
 {
     return (b < 0x20 && b != '\t' && b != '\n' && b != '\r') || b == 0x7F || b == 0xC0 || b == 0xC1 ||
@@ -273,6 +283,7 @@ minfer_status mf_vocab_read(mf_vocab *v, const mf_gguf *g, minfer_error *err)
 {
     MF_TRY(read_texts(v, g, err));
     MF_TRY(read_types(v, g, err));
+    retype_tags(v);
     MF_TRY(find_bytes(v, err));
     return read_merges(v, g, err);
 }

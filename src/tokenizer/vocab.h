@@ -21,7 +21,7 @@ typedef struct mf_id_slot { /* a third of a general map's slot, because misses o
 
 typedef struct mf_vocab { /* zero-initialise */
     const mf_str *texts;  /* n, as the file spells them; they point into the file */
-    uint8_t *types;       /* n, mf_token_type */
+    uint8_t *types;       /* n, mf_token_type; tags such as <think> are never control tokens */
     uint32_t n;           /* 1..INT32_MAX */
     mf_id_slot *ids;      /* text -> id, open addressing */
     size_t id_mask;       /* slots - 1; slots is a power of two */

@@ -23,8 +23,9 @@ def floats(rows):
     return array.array("f", (x for row in rows for x in row)).tobytes()
 
 
-def scripted(pieces, endless=False, n_ctx=512):
-    """A model that answers with the pieces: texts, or bytes objects of length 1 for byte tokens."""
+def scripted(pieces, endless=False, n_ctx=512, control=()):
+    """A model that answers with the pieces: texts, or bytes objects of length 1 for byte tokens. Texts in control are
+    control tokens, the others user-defined ones."""
     m = tiny_model.build("llama", n_embd=WIDTH, n_layer=1, n_ctx=n_ctx)
     letters = tiny_model.byte_tokens()
     tokens = tiny_model.vocabulary()
@@ -36,7 +37,7 @@ def scripted(pieces, endless=False, n_ctx=512):
         else:
             ids.append(len(tokens))
             tokens.append(piece)
-            types.append(USER_DEFINED)
+            types.append(tiny_model.CONTROL if piece in control else USER_DEFINED)
     end = tokens.index("<|im_end|>")
     after = dict(zip([letters.index(letters[10])] + ids, ids + [ids[0] if endless else end]))
     rng = random.Random(7)
