@@ -56,8 +56,7 @@ minfer_status mf_chat_check(const minfer_model *m, minfer_error *err)
     if (!m->tok)
         return mf_fail(err, MINFER_ERR_STATE, "%s: was opened without its vocabulary", mf_gguf_path(m->gguf));
     if (m->tmpl_error.code == MINFER_OK) return MINFER_OK;
-    return mf_fail(err, m->tmpl_error.code, "%s: chat template: %s", mf_gguf_path(m->gguf),
-                   m->tmpl_error.message);
+    return mf_fail(err, m->tmpl_error.code, "the model's chat template: %s", m->tmpl_error.message);
 }
 
 static minfer_status open_chat(chat *c, const minfer_model *m, const minfer_chat *o, minfer_error *err)

@@ -152,6 +152,32 @@ def joined(events):
     return "".join(c["delta"].get("content") or "" for e in events if e != "[DONE]" for c in json.loads(e)["choices"])
 
 
+def said(server, text="hello", **fields):
+    """(content, thoughts, calls, finish_reason) of a chat, which are the same whether it is streamed or not."""
+    r = server.chat(text, **fields)
+    assert r.status == 200, r.body
+    choice = r.json["choices"][0]
+    m = choice["message"]
+    calls = [(c["function"]["name"], c["function"]["arguments"]) for c in m.get("tool_calls", [])]
+    whole = (m["content"] or "", m.get("reasoning_content"), calls, choice["finish_reason"])
+    content, thoughts, calls, ids, finish = "", "", {}, set(), None
+    messages = text if isinstance(text, list) else [{"role": "user", "content": text}]
+    events, _ = server.stream(messages=messages, **fields)
+    assert events[-1] == "[DONE]", events
+    for c in (json.loads(e)["choices"][0] for e in events[:-1]):
+        assert finish is None, events
+        content += c["delta"].get("content") or ""
+        thoughts += c["delta"].get("reasoning_content") or ""
+        for call in c["delta"].get("tool_calls", []):
+            name, args = calls.get(call["index"], ("", ""))
+            calls[call["index"]] = (name + call["function"].get("name", ""), args + call["function"].get("arguments", ""))
+            ids |= {call["id"]} if "id" in call else set()
+        finish = c["finish_reason"]
+    streamed = (content, thoughts or None, [calls[i] for i in sorted(calls)], finish)
+    assert streamed == whole and len(ids) == len(calls), (streamed, whole)
+    return whole
+
+
 def read_stream(sock):
     """All of a stream up to its end, or the connection's."""
     text = bytearray()

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from served import Server, in_parallel, joined
+from served import Server, in_parallel, joined, said
 
 import made  # noqa: E402  (served has put it on the path)
 import tiny_model  # noqa: E402
@@ -225,33 +225,12 @@ class Tags(Folder):
             model.write(path)
             yield self.serve(model=path)
 
-    def message(self, server, **fields):
-        """What the reply says, which the stream says, too."""
-        r = server.chat(**fields)
-        self.assertEqual(r.status, 200, r.body)
-        choice = r.json["choices"][0]
-        m = choice["message"]
-        whole = (m["content"] or "", m.get("reasoning_content"), [(c["function"]["name"], c["function"]["arguments"]) for c in m.get("tool_calls", [])],
-                 choice["finish_reason"])
-        content, thoughts, calls, finish = "", "", {}, None
-        events, _ = server.stream(messages=[{"role": "user", "content": "hello"}], **fields)
-        for e in events[:-1]:
-            c = json.loads(e)["choices"][0]
-            content += c["delta"].get("content") or ""
-            thoughts += c["delta"].get("reasoning_content") or ""
-            for call in c["delta"].get("tool_calls", []):
-                name, args = calls.get(call["index"], ("", ""))
-                calls[call["index"]] = (name + call["function"].get("name", ""), args + call["function"].get("arguments", ""))
-            finish = c["finish_reason"] or finish
-        self.assertEqual((content, thoughts or None, [calls[i] for i in sorted(calls)], finish), whole)
-        return whole
-
     def test_thoughts_and_calls(self):
         pieces = ["<think>", "hm", "</think>", "Ok.", "<|fim|>", "<tool_call>", '\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n', "</tool_call>"]
         call = ("add", '{"a": 1, "b": 2}')
         for s in self.models(pieces):
-            self.assertEqual(self.message(s, tools=TOOLS), ("Ok.", "hm", [call], "tool_calls"))
-            self.assertEqual(self.message(s, reasoning_format="none"), ("<think>hm</think>Ok." + "".join(pieces[5:]), None, [], "stop"))
+            self.assertEqual(said(s, tools=TOOLS), ("Ok.", "hm", [call], "tool_calls"))
+            self.assertEqual(said(s, reasoning_format="none"), ("<think>hm</think>Ok." + "".join(pieces[5:]), None, [], "stop"))
             self.assertNotIn("<|", s.complete("hello\n").text)
             self.assertEqual(s.complete("hello\n", stop="</think>").text, "<think>hm")
             old = [{"role": "user", "content": "a <think> b"}, {"role": "assistant", "content": "<think>x</think>y"}, {"role": "user", "content": "z"}]
@@ -261,7 +240,7 @@ class Tags(Folder):
         """The grammar takes the tags' own tokens."""
         pieces = ["<think>", "hm", "</think>", "<tool_call>", '\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n', "</tool_call>"]
         for s in self.models(pieces):
-            self.assertEqual(self.message(s, tools=TOOLS, tool_choice="required", temperature=0), ("", "hm", [("add", '{"a": 1, "b": 2}')], "tool_calls"))
+            self.assertEqual(said(s, tools=TOOLS, tool_choice="required", temperature=0), ("", "hm", [("add", '{"a": 1, "b": 2}')], "tool_calls"))
             r = s.chat(tools=TOOLS, tool_choice="required", temperature=0)
             self.assertLessEqual(r.json["usage"]["completion_tokens"], len(pieces) + 1)
 
