@@ -26,12 +26,24 @@ static size_t find_id(const mf_mark *m, int32_t id)
     return i;
 }
 
+/* The special token that s begins with, or -1; *cut: s is the beginning of one that what follows could
+ * complete. Mere letters do not count as that: "role" and "content" end in the beginnings of many words, and
+ * no template completes a word. */
+static int32_t special_at(const mf_mark *m, const char *s, size_t n, bool *cut)
+{
+    int32_t id = mf_tokenizer_special(m->tok, s, n, cut);
+    size_t word = 0;
+    while (word < n && ((s[word] >= 'a' && s[word] <= 'z') || (s[word] >= 'A' && s[word] <= 'Z'))) word++;
+    *cut = *cut && word < n;
+    return id;
+}
+
 static minfer_status scan_string(mf_mark *m, const char *s, size_t n, minfer_error *err)
 {
     mf_mark_scan_text(m, s, n);
     for (size_t i = 0; i < n; i++) {
         bool cut;
-        int32_t id = mf_tokenizer_special(m->tok, s + i, n - i, &cut);
+        int32_t id = special_at(m, s + i, n - i, &cut);
         m->any |= cut || id >= 0;
         if (id < 0 || find_id(m, id) < m->n_ids) continue;
         if (m->n_ids == MF_MARK_TOKENS)
@@ -59,7 +71,7 @@ minfer_status mf_mark_scan(mf_mark *m, const json_t *j, minfer_error *err)
 static bool is_marked(const mf_mark *m, const char *s, size_t n, bool assistant)
 {
     bool cut;
-    int32_t id = mf_tokenizer_special(m->tok, s, n, &cut);
+    int32_t id = special_at(m, s, n, &cut);
     if (id < 0) return cut && m->only < 0;
     if (m->only >= 0 && id != m->only) return false;
     size_t i = find_id(m, id);
