@@ -7,12 +7,13 @@ import json
 import os
 import pathlib
 import random
+import resource
 import shutil
 import sys
 import tempfile
 import unittest
 
-from served import Server, in_parallel, joined, said
+from served import SANITIZER, Server, in_parallel, joined, said
 
 import made  # noqa: E402  (served has put it on the path)
 import tiny_model  # noqa: E402
@@ -270,6 +271,25 @@ class Failures(Folder):
         events, _ = s.stream(messages=[{"role": "user", "content": "~"}])
         self.assertIn("error", json.loads(events[-2]))
         self.assertEqual(events[-1], "[DONE]")
+
+    def test_memory_of_the_process(self):
+        """The system gives the running server no more memory: what needs much is told so, what needs little is answered."""
+        if SANITIZER or not hasattr(resource, "prlimit"):
+            self.skipTest("the process cannot be limited")
+        s = self.serve("--n-ctx", 4096, env={"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"})  # keeps nothing back
+        good = s.chat("he is", temperature=0, max_tokens=30).text
+        pid = s.process.pid
+        old = resource.prlimit(pid, resource.RLIMIT_AS)
+        for _ in range(2):
+            resource.prlimit(pid, resource.RLIMIT_AS, (s.status("VmSize") << 10, old[1]))
+            for path, body in (("/tokenize", {"content": "a " * (6 << 20)}), ("/v1/completions", {"prompt": [5] * (4 << 20)}),
+                               ("/v1/chat/completions", {"messages": [{"role": "user", "content": "a" * (12 << 20)}], "stream": True})):
+                r = s.post(path, body)
+                self.assertEqual((r.status, r.error["type"]), (500, "server_error"), path)
+                self.assertEqual(s.chat("he is", temperature=0, max_tokens=30).text, good)
+            resource.prlimit(pid, resource.RLIMIT_AS, old)
+            self.assertEqual(s.chat("he is", temperature=0, max_tokens=30).text, good)
+            self.assertEqual(s.post("/tokenize", {"content": "a " * (1 << 20)}).status, 200)
 
     def test_grammars(self):
         s = self.serve("--n-ctx", 2048)
