@@ -49,8 +49,8 @@ static int open_server(void **state)
         .n_slots = SLOTS, .max_queue = 1, .chunk = 64, .chunk_busy = 32, .batch = true, .reuse = true};
     assert_ok(srv_worker_start(model, engine, &wo, &server.stats, &server.worker, &err), &err);
     server.state = SRV_READY;
-    assert_ok(srv_http_start(&http, &server, &port, &err), &err);
     json_set_alloc_funcs(mf_malloc, mf_free);
+    assert_ok(srv_http_start(&http, &server, &port, &err), &err);
     return 0;
 }
 

@@ -429,17 +429,18 @@ static void test_ids(void **state)
 static void test_memory_runs_out(void **state)
 {
     (void)state;
-    for (int stream = 0; stream < 2; stream++) {
+    for (int i = 0; i < 4; i++) {
+        bool stream = i & 1, once = i & 2;
         srv_request r;
         long n = 1;
         parse_chat(stream ? TOOLS ",\"stream\":true,\"logprobs\":true" : TOOLS ",\"logprobs\":true", &r);
         json_set_alloc_funcs(mf_malloc, mf_free);
         for (;; n++) {
             mf_buf out = {0};
-            mf_mem_fail_at(n);
+            mf_mem_fail_at(once ? -n : n);
             bool ok = tell(&r, "<think>t</think>" CALLS, sizeof("<think>t</think>" CALLS) - 1, 1,
                            SRV_FINISH_STOP, &out);
-            mf_mem_fail_at(0);
+            assert_int_equal(ok, mf_mem_fail_at(0) < n);
             mf_buf_free(&out);
             if (ok) break;
         }
