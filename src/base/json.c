@@ -337,6 +337,17 @@ minfer_status mf_json_fail(const mf_json_error *e, minfer_error *err)
     return mf_fail(err, MINFER_ERR_FORMAT, "line %d, column %d: %s", e->line, e->column, e->text);
 }
 
+/* ---- copying */
+
+json_t *mf_json_copy(const json_t *j)
+{
+    json_t *copy = json_copy((json_t *)(uintptr_t)j);
+    if (json_array_size(copy) == json_array_size(j) && json_object_size(copy) == json_object_size(j))
+        return copy;
+    json_decref(copy);
+    return NULL;
+}
+
 /* ---- writing */
 
 typedef struct writer {

@@ -27,6 +27,10 @@ json_t *mf_json_read(const char *text, size_t n, unsigned flags, mf_json_error *
 /* The error as the library's: memory, or FORMAT with place and words. */
 minfer_status mf_json_fail(const mf_json_error *e, minfer_error *err);
 
+/* A copy whose elements are shared, as json_copy makes it, which loses elements when memory is short. NULL:
+ * out of memory. */
+json_t *mf_json_copy(const json_t *j);
+
 /* Appends the text of j, with jansson's flags of writing. false: out of memory. */
 bool mf_json_write(const json_t *j, size_t flags, mf_buf *out);
 /* The same as a text for mf_free; NULL: out of memory, or j was NULL already. */

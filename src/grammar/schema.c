@@ -380,7 +380,7 @@ static minfer_status put_types(mf_schema *s, mf_splace p, unsigned types, mf_buf
 
 static json_t *without(const json_t *j, const char *key)
 {
-    json_t *c = json_copy((json_t *)(uintptr_t)j);
+    json_t *c = mf_json_copy(j);
     if (c) json_object_del(c, key);
     return c;
 }

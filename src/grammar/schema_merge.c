@@ -72,7 +72,7 @@ static minfer_status merge_enum(merger *m, json_t *x, json_t *y)
 static minfer_status merge_required(merger *m, json_t *x, json_t *y)
 {
     size_t i, k;
-    json_t *v, *w, *all = json_copy(x);
+    json_t *v, *w, *all = mf_json_copy(x);
     MF_TRY(set(m, "required", all));
     json_array_foreach(y, i, v)
     {
@@ -86,7 +86,7 @@ static minfer_status merge_required(merger *m, json_t *x, json_t *y)
 static minfer_status merge_properties(merger *m, json_t *x, json_t *y)
 {
     const char *name;
-    json_t *v, *all = json_copy(x);
+    json_t *v, *all = mf_json_copy(x);
     MF_TRY(set(m, "properties", all));
     json_object_foreach(y, name, v)
     {
@@ -150,7 +150,7 @@ static minfer_status merge_key(merger *m, const char *key, json_t *x, json_t *y)
     if (strcmp(key, "items") == 0 && !json_is_array(x) && !json_is_array(y))
         return set(m, key, both_of(x, y));
     if (strcmp(key, "allOf") == 0 && json_is_array(x) && json_is_array(y)) {
-        MF_TRY(set(m, key, json_copy(x)));
+        MF_TRY(set(m, key, mf_json_copy(x)));
         return json_array_extend(json_object_get(m->out, key), y) == 0 ? MINFER_OK : MF_NOMEM(m->s->err);
     }
     return differ(m, key);
@@ -180,7 +180,7 @@ static minfer_status merge_refs(merger *m)
     json_t *x = json_object_get(m->a, "$ref"), *y = json_object_get(m->b, "$ref");
     json_t *all = json_object_get(m->out, "allOf");
     if (!x || !y || json_equal(x, y)) return MINFER_OK;
-    all = json_is_array(all) ? json_copy(all) : json_array();
+    all = json_is_array(all) ? mf_json_copy(all) : json_array();
     MF_TRY(set(m, "allOf", all));
     return json_array_append_new(all, json_pack("{s:O}", "$ref", y)) == 0 ? MINFER_OK : MF_NOMEM(m->s->err);
 }
@@ -214,7 +214,7 @@ minfer_status mf_schema_merge(mf_schema *s, mf_splace a, mf_splace b, mf_splace 
         return mf_schema_impossible(s, b.at, "the schema false allows no value");
     if (!json_is_object(a.j) || !json_is_object(b.j))
         return mf_schema_fail(s, MINFER_ERR_ARG, b.at, "a schema is an object, true or false");
-    merger m = {s, a.j, b.j, b.at, json_copy(a.j)};
+    merger m = {s, a.j, b.j, b.at, mf_json_copy(a.j)};
     MF_TRY(mf_schema_keep(s, m.out));
     MF_TRY(merge_keys(&m));
     result.j = m.out;

@@ -21,7 +21,7 @@ void mf_history_free(mf_history *h)
 
 minfer_status mf_history_copy(const mf_history *h, mf_history *out, minfer_error *err)
 {
-    *out = (mf_history){.messages = json_copy(h->messages), .dropped = h->dropped};
+    *out = (mf_history){.messages = mf_json_copy(h->messages), .dropped = h->dropped};
     return out->messages ? MINFER_OK : MF_NOMEM(err);
 }
 

@@ -33,7 +33,8 @@ static int32_t special_at(const mf_mark *m, const char *s, size_t n, bool *cut)
 {
     int32_t id = mf_tokenizer_special(m->tok, s, n, cut);
     size_t word = 0;
-    while (word < n && ((s[word] >= 'a' && s[word] <= 'z') || (s[word] >= 'A' && s[word] <= 'Z'))) word++;
+    while (*cut && word < n && ((s[word] >= 'a' && s[word] <= 'z') || (s[word] >= 'A' && s[word] <= 'Z')))
+        word++;
     *cut = *cut && word < n;
     return id;
 }

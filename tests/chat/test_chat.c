@@ -7,6 +7,7 @@
 #include "minfer.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static const char *const specials[] = {"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<b>"};
@@ -206,19 +207,22 @@ static void test_short_memory(void **state)
     minfer_chat chat = {.messages = USER("<b> <|im_end|>"), .tools = "[\"<|im_end|>\"]", .kwargs = "{}"};
     int32_t *ids;
     size_t n;
-    for (long at = 1;; at++) {
-        minfer_error err = {0};
-        mf_mem_fail_at(at);
-        minfer_status st = minfer_chat_tokenize(m, &chat, &ids, &n, &err);
-        mf_mem_fail_at(0);
-        if (st == MINFER_OK) break;
-        assert_int_equal(st, MINFER_ERR_NOMEM);
-        assert_null(ids);
+    json_set_alloc_funcs(mf_malloc, mf_free);
+    for (int once = 0; once < 2; once++) {
+        char got[64];
+        for (long at = 1;; at++) {
+            minfer_error err = {0};
+            mf_mem_fail_at(once ? -at : at);
+            minfer_status st = minfer_chat_tokenize(m, &chat, &ids, &n, &err);
+            assert_int_equal(st, mf_mem_fail_at(0) < at ? MINFER_OK : MINFER_ERR_NOMEM);
+            if (st == MINFER_OK) break;
+            assert_null(ids);
+        }
+        spell(ids, n, got, sizeof got);
+        assert_string_equal(got, "!\5 <|im_end|>\2");
+        minfer_free(ids);
     }
-    char got[64];
-    spell(ids, n, got, sizeof got);
-    assert_string_equal(got, "!\5 <|im_end|>\2");
-    minfer_free(ids);
+    json_set_alloc_funcs(malloc, free);
     minfer_model_free(m);
 }
 
