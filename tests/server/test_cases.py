@@ -111,7 +111,7 @@ class Leaving(Folder):
         ask = lambda n: s.open("POST", "/v1/completions", {"prompt": "go\n", "max_tokens": n})  # noqa: E731
         running = ask(500000)
         s.wait_metric("slots_busy", 1)
-        waiting = [ask(20000), ask(5)]
+        waiting = [ask(3000), ask(5)]
         s.wait_metric("queue_length", 2)
         running.close()
         bodies = []
@@ -120,7 +120,7 @@ class Leaving(Folder):
             while b"total_tokens" not in body:
                 body += c.recv(1 << 20)
             bodies.append(body)
-        self.assertIn(b'"completion_tokens":20000', bodies[0])
+        self.assertIn(b'"completion_tokens":3000', bodies[0])
         self.assertIn(b'"completion_tokens":5', bodies[1])
         for c in waiting:
             c.close()
