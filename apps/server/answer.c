@@ -254,7 +254,6 @@ enum MHD_Result srv_answer_begin(srv_exchange *x)
 void srv_answer_free(srv_exchange *x)
 {
     if (x->job) {
-        if (!srv_job_is_over(x->job)) atomic_fetch_add(&x->h->s->stats.left, 1);
         srv_conns_watch(&x->h->conns, x->conn, NULL, NULL);
         srv_job_leave(x->job);
         srv_worker_stir(x->h->s->worker);

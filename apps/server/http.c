@@ -239,8 +239,10 @@ static void completed(void *user, struct MHD_Connection *c, void **state, enum M
 {
     srv_http *h = user;
     srv_exchange *x = *state;
-    (void)c, (void)why;
+    (void)c;
     if (!x) return;
+    if (x->job && why != MHD_REQUEST_TERMINATED_COMPLETED_OK && why != MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN)
+        atomic_fetch_add(&h->s->stats.left, 1);
     srv_answer_free(x);
     srv_conns_deadline(&h->conns, x->conn, h->s->o->idle_s);
     mf_buf_free(&x->body);

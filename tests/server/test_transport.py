@@ -257,6 +257,7 @@ class Leaving(Folder):
         s.wait_metric("connections", 1)
         self.assertLessEqual(s.descriptors(), fds + 1)
         self.assertEqual(s.status("Threads"), threads)
+        self.assertEqual(s.metric("clients_left_total"), 104)
 
 
 class Streams(Folder):
