@@ -20,8 +20,9 @@ typedef struct srv_exchange srv_exchange;
 /* What a path does. handle queues a response, or waits (exchange_wait in http.c calls resume later). */
 typedef struct srv_route {
     const char *path, *method;
-    bool open;  /* needs no key */
-    bool early; /* answered also while the model loads */
+    bool open;     /* needs no key */
+    bool early;    /* answered also while the model loads */
+    bool of_model; /* a name of the model follows the path */
     enum MHD_Result (*handle)(srv_exchange *x);
     srv_endpoint endpoint; /* of those that take a body */
 } srv_route;

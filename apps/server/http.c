@@ -102,7 +102,7 @@ static const srv_route *find_route(const char *url, const char *method, const sr
     *same_path = NULL;
     for (size_t i = 0; i < srv_n_routes; i++) {
         const srv_route *r = &srv_routes[i];
-        if (strcmp(url, r->path) != 0) continue;
+        if (r->of_model ? strncmp(url, r->path, strlen(r->path)) != 0 : strcmp(url, r->path) != 0) continue;
         *same_path = r;
         if (strcmp(r->method, is_get(method) ? "GET" : method) == 0) return r;
     }
@@ -129,6 +129,11 @@ static bool check_state(srv_exchange *x)
                       state == SRV_LOADING ? "the model is being loaded" : "the server is about to end");
 }
 
+static bool check_name(srv_exchange *x, const char *url)
+{
+    return !x->route->of_model || srv_model_fits(&x->h->s->context, url + strlen(x->route->path), &x->error);
+}
+
 static bool check_body(srv_exchange *x)
 {
     const char *length = header(x, "Content-Length"), *type = header(x, "Content-Type");
@@ -152,7 +157,7 @@ static bool check_headers(srv_exchange *x, const char *url, const char *method)
         !srv_key_fits(&x->h->s->o->keys, header(x, "Authorization"), header(x, "X-Api-Key")))
         return srv_refuse(&x->error, 401, "invalid_api_key", NULL,
                           "an API key is needed: Authorization: Bearer KEY");
-    return check_state(x) && check_body(x);
+    return check_state(x) && check_name(x, url) && check_body(x);
 }
 
 /* What a browser asks before it lets a page of another origin send anything. */

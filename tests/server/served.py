@@ -36,6 +36,8 @@ class Reply:
 
 
 class Server:
+    headers = {}  # of every request
+
     def __init__(self, program, model, *args, wait=True, env=None, **more):
         self.env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "MINFER_DRAIN_MS": "0", **SANITIZER, **(env or {})}
         self.process = subprocess.Popen([program, "serve", str(model), "--port", "0", *map(str, args)], env=self.env,
@@ -90,7 +92,7 @@ class Server:
         try:
             if isinstance(body, (dict, list)):
                 body = json.dumps(body)
-            c.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
+            c.request(method, path, body, {"Content-Type": "application/json", **self.headers, **(headers or {})})
             r = c.getresponse()
             return Reply(r.status, r.headers, r.read())
         finally:

@@ -47,7 +47,7 @@ def main():
         command = [sys.executable, "-m", "schemathesis.cli", "run", document(folder, "tiny"), "--url", f"http://127.0.0.1:{server.port}",
                    "--max-examples", EXAMPLES, "--phases", "examples,coverage,fuzzing", "--exclude-checks", LEFT_OUT,
                    "--seed", "1", "--generation-database", ":memory:", "--no-color"]
-        status = subprocess.run(command, cwd=folder, timeout=800).returncode
+        status = subprocess.run(command, cwd=folder, timeout=800, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}).returncode
         alive = server.get("/health").status == 200
     finally:
         ended = server.stop()
