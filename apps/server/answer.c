@@ -93,6 +93,7 @@ static bool add_event(srv_exchange *x, const srv_event *ev)
     bool done = false, ok;
     const char *text = ev->n_text ? x->mail.text.data + ev->text : "";
     if (atomic_load(&x->job->dropped[ev->choice])) return true;
+    x->n_generated += ev->id >= 0;
     bool token = x->job->request.logprobs && ev->id >= 0;
     ok = token ? add_token(x, ev, text, &done)
                : srv_reply_text(x->reply, ev->choice, text, ev->n_text, NULL, &done, &x->out);
@@ -110,7 +111,7 @@ static bool take_mail(srv_exchange *x)
     srv_usage used = {0};
     srv_error e = {0};
     bool over;
-    srv_job_take(x->job, &x->mail, &over, &e, &used);
+    srv_job_take(x->job, &x->mail, &over, &e, &used.n_cached);
     bool ok = begin_choices(x);
     for (size_t i = 0; i < x->mail.n && ok; i++) ok = add_event(x, &x->mail.events[i]);
     if (!ok) return fail(x, "out of memory");
@@ -120,6 +121,7 @@ static bool take_mail(srv_exchange *x)
         return false;
     }
     for (size_t i = 0; i < x->job->n_prompts; i++) used.n_prompt += x->job->prompts[i].n;
+    used.n_generated = x->n_generated;
     x->ended = true;
     return srv_reply_end(x->reply, &used, &x->out) || fail(x, "out of memory");
 }
@@ -194,8 +196,8 @@ static enum MHD_Result send_vectors(srv_exchange *x)
 /* Only the end of a job without text is of interest. */
 static bool vectors_are_there(srv_exchange *x)
 {
-    srv_usage used;
-    srv_job_take(x->job, &x->mail, &x->ended, &x->error, &used);
+    size_t n_cached;
+    srv_job_take(x->job, &x->mail, &x->ended, &x->error, &n_cached);
     return !x->error.status;
 }
 

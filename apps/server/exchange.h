@@ -45,7 +45,9 @@ struct srv_exchange {
     srv_mail mail;
     mf_buf out; /* to be sent, from `sent` on */
     size_t sent, n_begun;
-    bool ended; /* nothing will be added to out */
+    size_t
+        n_generated; /* tokens that the reply is made of: what the worker drew after its end does not count */
+    bool ended;      /* nothing will be added to out */
 
     pthread_mutex_t lock;
     bool woken, asleep; /* asleep: the connection is suspended */
