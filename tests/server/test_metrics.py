@@ -13,7 +13,7 @@ import tempfile
 import threading
 import unittest
 
-from served import Server, in_parallel
+from served import ROOT, Server, in_parallel
 
 try:
     from prometheus_client.parser import text_string_to_metric_families
@@ -145,6 +145,13 @@ class Metrics(unittest.TestCase):
         self.assertEqual(families["minfer_state"].type, "gauge")
         self.assertEqual({s.labels["state"]: s.value for s in families["minfer_state"].samples}, {"loading": 0, "ok": 1, "draining": 0})
         self.assertEqual(after["minfer_slots",], 4)
+
+    def test_document(self):
+        """docs/server.md lists them with their types."""
+        part = (ROOT / "docs/server.md").read_text().split("<!-- metrics -->")[1].split("<!-- end of metrics -->")[0]
+        told = {(name, kind) for names, kind in re.findall(r"^\| (`.*`) \| (\w+) \|", part, re.M) for name in re.findall(r"`(\w+)`", names)}
+        families, _ = self.scrape()
+        self.assertEqual(told, {(f.name + ("_total" if f.type == "counter" else ""), f.type) for f in families.values()})
 
     def test_promtool(self):
         if not shutil.which("promtool"):
