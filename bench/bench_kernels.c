@@ -151,7 +151,7 @@ static double median(double *v, int n)
 static void set_tokens(bench *b, int nt)
 {
     b->nt = nt;
-    cpu_act_bind(&b->act, b->act_mem, b->o->k, nt);
+    cpu_act_bind(&b->act, b->act_mem, b->o->k, nt, b->kernels.few);
     if (b->type->values > 1) b->kernels.quantize(&b->act, b->x, (size_t)b->o->k, 0, nt, 0, b->o->k / 32);
     atomic_store(&b->next_unit, 0);
 }
@@ -166,7 +166,7 @@ static void measure(bench *b)
         peak[i] = (double)atomic_load(&b->products) / s * 1e-9;
         for (int j = 0; j < b->o->nt.n; j++) {
             set_tokens(b, b->o->nt.v[j]);
-            time[j][i] = seconds_of(b, b->nt <= CPU_TILE_SMALL ? run_shares : run_units);
+            time[j][i] = seconds_of(b, b->nt <= b->kernels.few ? run_shares : run_units);
         }
     }
     double r = median(read, b->o->rounds), p = median(peak, b->o->rounds);

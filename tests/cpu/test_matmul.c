@@ -174,7 +174,7 @@ static cpu_matmul part_of(const problem *p, int32_t rows, int32_t nt)
 static guarded quantize_all(const problem *p, const cpu_kernels *k, cpu_act *a, int32_t nt)
 {
     guarded g = guarded_alloc(cpu_act_bytes(p->k, nt), true);
-    cpu_act_bind(a, g.data, p->k, nt);
+    cpu_act_bind(a, g.data, p->k, nt, k->few);
     k->quantize(a, (const float *)(const void *)p->x.data, (size_t)p->k, 0, nt, 0, p->k / 32);
     return g;
 }
@@ -504,7 +504,7 @@ static void quantizing_is_right_and_the_same_everywhere(void **state)
     (void)state;
     static const int32_t nts[] = {1, 2, 7, 8, 9, 12, 13, 31};
     for (size_t i = 0; i < LEN(nts); i++) {
-        int32_t nt = nts[i], nb = QUANT_K / 32;
+        int32_t nt = nts[i], nb = QUANT_K / 32, few = i % 2 ? CPU_TILE_SMALL : 32;
         size_t ldx = QUANT_K + 3, n = (size_t)nt * ldx, bytes = cpu_act_bytes(QUANT_K, nt);
         float *x = mf_malloc(n * sizeof *x);
         uint8_t *mem[2] = {mf_malloc_aligned(bytes), mf_malloc_aligned(bytes)};
@@ -515,7 +515,7 @@ static void quantizing_is_right_and_the_same_everywhere(void **state)
             cpu_kernels k = kernels_of(tier);
             cpu_act a;
             memset(mem[tier != 0], 0xaa, bytes);
-            cpu_act_bind(&a, mem[tier != 0], QUANT_K, nt);
+            cpu_act_bind(&a, mem[tier != 0], QUANT_K, nt, few);
             k.quantize(&a, x, ldx, nt / 2, nt, 0, 7);
             k.quantize(&a, x, ldx, 0, nt / 2, 0, nb);
             k.quantize(&a, x, ldx, nt / 2, nt, 7, nb);
@@ -548,7 +548,7 @@ static void values_that_are_not_finite_stay_visible(void **state)
             cpu_act a;
             assert_non_null(mem);
             x[40] = bad[i];
-            cpu_act_bind(&a, mem, 64, 1);
+            cpu_act_bind(&a, mem, 64, 1, k.few);
             k.quantize(&a, x, 64, 0, 1, 0, 2);
             assert_true(a.d[0] == 0 && isnan(a.d[1]) && isnan(a.ds[1]));
             for (size_t j = 0; j < 64; j++) assert_int_equal(a.q[j], 0);

@@ -85,7 +85,7 @@ static minfer_status add_product(cpu_emit *e, fused *f, const mf_weight *weight,
     if (!mf_type_get((uint32_t)w->type)->quantized || f->p.quantize) return MINFER_OK;
     void *mem = mf_arena_alloc(&e->p->arena, cpu_act_bytes(p->m.k, f->nt) + 64);
     if (!mem) return MF_NOMEM(e->err);
-    cpu_act_bind(&f->p.act, (void *)mf_align_up((size_t)mem, 64), p->m.k, f->nt);
+    cpu_act_bind(&f->p.act, (void *)mf_align_up((size_t)mem, 64), p->m.k, f->nt, e->dev->kernels.few);
     f->p.quantize = true;
     return MINFER_OK;
 }

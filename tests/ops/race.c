@@ -128,9 +128,9 @@ static bool has_parts(const race *r, const race_access *a)
     return bytes % (a->key > 0 ? (size_t)a->key : (size_t)-a->key * sizeof(float)) == 0;
 }
 
-static part part_of(const race_access *a, int32_t ith, int32_t nth)
+static part part_of(const race *r, const race_access *a, int32_t ith, int32_t nth)
 {
-    cpu_worker w = {.ith = ith, .nth = nth};
+    cpu_worker w = {.ith = ith, .nth = nth, .k = &r->dev->kernels};
     size_t bytes = (size_t)(a->hi - a->lo);
     if (a->key > 0) {
         size_t row = bytes / (size_t)a->key;
@@ -151,7 +151,7 @@ static part whole(const race_access *a)
 /* What a thread may touch of a range: its part, or anything. */
 static part may_touch(const race *r, const race_access *a, int32_t ith, int32_t nth)
 {
-    return has_parts(r, a) ? part_of(a, ith, nth) : whole(a);
+    return has_parts(r, a) ? part_of(r, a, ith, nth) : whole(a);
 }
 
 static bool meet(const part *a, const part *b)

@@ -10,13 +10,14 @@
 /* ---- quantized activations
  * ------------------------------------------------------------------------------------ */
 
-enum { CPU_TILE_SMALL = 8, CPU_TILE = 6 }; /* tokens per tile: up to 8 tokens, and beyond */
+enum { CPU_TILE_SMALL = 8, CPU_TILE = 6 }; /* most tokens per tile: of few tokens, and of more */
 
 /* nt tokens of k values (k a multiple of 32) as Q8_0 blocks of 32, in the forms the matmul kernels read. One
  * value in the graph has one of these, made once and read by all matmuls. The memory is the caller's. */
 typedef struct cpu_act {
     int32_t k, nt;
     int32_t tok;    /* tokens per tile; the last tile has what is left */
+    bool few;       /* so few that each tile reads the weights as they are; else they are unpacked first */
     int8_t *q;      /* [nt][k]: rint(x * (127 / amax)) */
     float *d;       /* [nt][k/32]: amax / 127 */
     float *ds;      /* [nt][k/32]: d * sum of q */
@@ -25,9 +26,10 @@ typedef struct cpu_act {
 
 /* Never wraps: k and nt are 31 bits each, and a value takes less than 4 bytes. */
 size_t cpu_act_bytes(int32_t k, int32_t nt);
-int32_t cpu_act_tokens(int32_t nt); /* tokens per tile for nt tokens */
+/* Tokens per tile for nt tokens, of which up to `few` are few (cpu_kernels). */
+int32_t cpu_act_tokens(int32_t nt, int32_t few);
 /* Points a into mem (cpu_act_bytes(k, nt) bytes, 64-byte aligned). Touches none of it. */
-void cpu_act_bind(cpu_act *a, void *mem, int32_t k, int32_t nt);
+void cpu_act_bind(cpu_act *a, void *mem, int32_t k, int32_t nt, int32_t few);
 
 /* Quantizes tokens [t0, t1) of x (row t at x + t * ldx), 32-blocks [b0, b1), and lays them out in their
  * tiles. Any split over tokens and blocks gives the same; parts may run at the same time. A block with a
@@ -121,6 +123,7 @@ typedef void cpu_store_row_fn(mf_type type, void *dst, const float *x, int32_t n
 
 typedef struct cpu_kernels {
     const char *tier; /* "scalar", "avx2", "avx512", "neon" */
+    int32_t few;      /* up to so many tokens are few for these kernels */
     cpu_quantize_fn *quantize;
     cpu_matmul_fn *matmul[MF_TYPE_COUNT]; /* NULL where the type is no weight type */
     cpu_attn_tile_fn *attn_tile;

@@ -92,7 +92,7 @@ cpu_part cpu_part_of(const cpu_worker *w, cpu_key key, int32_t n, int32_t nt)
         cpu_share(w, n, 32, &a, &b);
         return (cpu_part){0, nt, (int32_t)a, (int32_t)b};
     }
-    cpu_share(w, nt, cpu_act_tokens(nt), &a, &b);
+    cpu_share(w, nt, cpu_act_tokens(nt, w->k->few), &a, &b);
     return (cpu_part){(int32_t)a, (int32_t)b, 0, n};
 }
 

@@ -34,7 +34,7 @@ minfer_status cpu_act_of(cpu_emit *e, const mf_node *reader, mf_id id, cpu_act *
     const mf_node *v = &e->x->graph->nodes[id];
     int32_t k = (int32_t)reader->attr.weight.w->dims[0], nt = (int32_t)(mf_node_elements(v) / v->shape[0]);
     mf_mem m = mf_exec_extra(e->x, id, e->dev->base.index);
-    cpu_act_bind(act, (uint8_t *)m.buf + m.offset, k, nt);
+    cpu_act_bind(act, (uint8_t *)m.buf + m.offset, k, nt, e->dev->kernels.few);
     if (reader->id != cpu_first_act_reader(e->dev, e->x->graph, id)) return MINFER_OK;
     cpu_step *s;
     MF_TRY(cpu_push(e, run_quantize, reader, cpu_key_for(k, nt), &s));

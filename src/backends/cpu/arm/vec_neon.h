@@ -15,7 +15,6 @@ enum {
     V_LANES = 4,
     V_BYTES = 16,
     V_VNNI = 0,               /* bytes with a sign stay as they are */
-    V_AHEAD = 0,              /* few tokens: a block is unpacked into registers, then multiplied */
     V_PANELS = 2,             /* panels of 32-blocks multiplied together: a load of activations serves both */
     V_GROUP = CPU_TILE_SMALL, /* tokens multiplied together: all of a tile */
     V_UNIT_BYTES = 384 << 10, /* unpacked panels that stay in the second-level cache */

@@ -26,7 +26,7 @@ void cpu_attn_dots_q8_0(const cpu_attn_tile *a, int32_t first, int32_t rows, cpu
 {
     _Alignas(64) uint8_t quantized[4 * CPU_ATTN_HEAD * CPU_TILE_SMALL], scratch[CPU_SCRATCH_Q8_0];
     cpu_act act;
-    cpu_act_bind(&act, quantized, a->head_dim, rows);
+    cpu_act_bind(&act, quantized, a->head_dim, rows, CPU_TILE_SMALL);
     for (int32_t r = 0; r < rows; r++) quantize(&act, a->q[first + r], 0, r, r + 1, 0, a->head_dim / MF_QK32);
     cpu_matmul m = {.type = MF_TYPE_Q8_0,
                     .rows = a->n[first + rows - 1],

@@ -239,6 +239,7 @@ void cpu_matmul_init_ref(cpu_kernels *k)
     static const mf_type types[] = {MF_TYPE_F32,  MF_TYPE_F16,  MF_TYPE_BF16, MF_TYPE_Q4_0,
                                     MF_TYPE_Q4_1, MF_TYPE_Q5_0, MF_TYPE_Q5_1, MF_TYPE_Q8_0,
                                     MF_TYPE_Q4_K, MF_TYPE_Q5_K, MF_TYPE_Q6_K};
+    k->few = CPU_TILE_SMALL;
     k->quantize = cpu_quantize_ref;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) k->matmul[types[i]] = cpu_matmul_ref;
 }

@@ -1,7 +1,8 @@
 /* Walks a quantized matmul over rows, blocks and tokens with a format's kernels. Few tokens: each panel of
- * rows is read once, in place. More: units of UNIT_ROWS rows are unpacked into the scratch memory, which
- * stays in the second-level cache, and multiplied with all tokens. Rows left over belong to a panel that
- * starts earlier and writes only its own lanes. No kernel starts here: no arithmetic. */
+ * rows is read in place, once for every tile of tokens. More: units of UNIT_ROWS rows are unpacked into the
+ * scratch memory, which stays in the second-level cache, and multiplied with all tokens. Rows left over
+ * belong to a panel that starts earlier and writes only its own lanes. No kernel starts here: no arithmetic.
+ */
 #include "backends/cpu/act.h"
 #include "backends/cpu/ref/ref.h"
 #include "backends/cpu/simd/simd.h"
@@ -41,13 +42,26 @@ static x86_panel panel_at(const x86_format *f, const cpu_matmul *m, size_t strid
     return p;
 }
 
+/* Tile i as an activation of its own, as far as kernels for few tokens read one. */
+static cpu_act tile_alone(const cpu_act *a, int32_t i)
+{
+    cpu_act t = {.k = a->k, .few = true};
+    t.tiles = cpu_act_tile(a, i, 0, &t.nt);
+    t.tok = t.nt;
+    t.q = a->q + (size_t)i * (size_t)a->tok * (size_t)a->k;
+    return t;
+}
+
 static void few_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
 {
     size_t stride = row_bytes(f, m);
     for (int32_t r = r0; r < r1; r += f->lanes) {
         x86_panel p = panel_at(f, m, stride, r, r1);
         if (r + f->lanes >= r1 && m->next) x86_prefetch(m->next, X86_AHEAD);
-        f->small[m->nt - 1](&p, m->act, m->scratch);
+        for (int32_t i = 0; i * m->act->tok < m->nt; i++, p.y += (size_t)m->act->tok * m->ldy) {
+            cpu_act t = tile_alone(m->act, i);
+            f->small[t.nt - 1](&p, &t, m->scratch);
+        }
     }
 }
 
@@ -137,7 +151,7 @@ void cpu_matmul_x86(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_
 {
     if (m->rows < f->lanes || m->k == 0 || m->nt <= 0)
         cpu_matmul_ref(m, r0, r1);
-    else if (m->nt <= CPU_TILE_SMALL)
+    else if (m->act->few)
         few_tokens(f, m, r0, r1);
     else
         many_tokens(f, m, r0, r1);

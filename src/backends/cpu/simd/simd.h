@@ -129,6 +129,6 @@ X86_KERNELS(avx512);
 cpu_quantize_fn cpu_quantize_avx2;
 /* One token, k up to X86_ROWS_K: the sums, two bytes for a weight, must stay in the first-level cache. */
 enum { X86_ROWS_K = 14 * 1024 };
-cpu_matmul_fn cpu_matmul_q6_k_rows_avx2, cpu_matmul_q6_k_rows_avx512;
+cpu_matmul_fn cpu_matmul_q6_k_rows_avx2;
 
 #endif

@@ -10,4 +10,5 @@ void cpu_matmul_init_avx2(cpu_kernels *k)
 void cpu_matmul_init_avx512(cpu_kernels *k)
 {
     X86_INIT(k, avx512);
+    k->few = 16; /* beyond, unpacking once is as fast or faster */
 }

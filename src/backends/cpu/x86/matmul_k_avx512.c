@@ -5,9 +5,13 @@
 
 #include "backends/cpu/simd/matmul_k.inc"
 
-K_FORMAT(q4_k, MF_TYPE_Q4_K, k4_few, k4, K4_HEAD)
-K_FORMAT(q5_k, MF_TYPE_Q5_K, k4_few, k4, K4_HEAD)
-K_FORMAT(q6_k, MF_TYPE_Q6_K, k6_few, k6, K6_HEAD)
+#include "backends/cpu/x86/few.inc"
+
+#include "backends/cpu/x86/matmul_k_few.inc"
+
+K_FORMAT(q4_k, MF_TYPE_Q4_K, k4_few_ahead, k4, K4_HEAD)
+K_FORMAT(q5_k, MF_TYPE_Q5_K, k4_few_ahead, k4, K4_HEAD)
+K_FORMAT(q6_k, MF_TYPE_Q6_K, k6_few_ahead, k6, K6_HEAD)
 
 void cpu_matmul_q4_k_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
@@ -21,8 +25,5 @@ void cpu_matmul_q5_k_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 
 void cpu_matmul_q6_k_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    if (m->nt == 1 && m->k <= X86_ROWS_K)
-        cpu_matmul_q6_k_rows_avx512(m, r0, r1);
-    else
-        cpu_matmul_x86(&q6_k_format, m, r0, r1);
+    cpu_matmul_x86(&q6_k_format, m, r0, r1);
 }

@@ -5,11 +5,11 @@
 
 #include "backends/cpu/simd/matmul_q32.inc"
 
-Q32_FORMAT(q4_0, MF_TYPE_Q4_0, {NULL})
-Q32_FORMAT(q4_1, MF_TYPE_Q4_1, {NULL})
-Q32_FORMAT(q5_0, MF_TYPE_Q5_0, {NULL})
-Q32_FORMAT(q5_1, MF_TYPE_Q5_1, {NULL})
-Q32_FORMAT(q8_0, MF_TYPE_Q8_0, {NULL})
+Q32_FORMAT(q4_0, MF_TYPE_Q4_0, q32_few, {NULL})
+Q32_FORMAT(q4_1, MF_TYPE_Q4_1, q32_few, {NULL})
+Q32_FORMAT(q5_0, MF_TYPE_Q5_0, q32_few, {NULL})
+Q32_FORMAT(q5_1, MF_TYPE_Q5_1, q32_few, {NULL})
+Q32_FORMAT(q8_0, MF_TYPE_Q8_0, q32_few, {NULL})
 
 void cpu_matmul_q4_0_avx2(const cpu_matmul *m, int32_t r0, int32_t r1)
 {

@@ -5,16 +5,20 @@
 
 #include "backends/cpu/simd/matmul_q32.inc"
 
+#include "backends/cpu/x86/few.inc"
+
+#include "backends/cpu/x86/matmul_q32_few.inc"
+
 PRODUCT_KERNELS(q4_0, MF_TYPE_Q4_0, q32_product, 2)
-Q32_FORMAT(q4_0, MF_TYPE_Q4_0, PRODUCT_TABLE(q4_0, 2))
+Q32_FORMAT(q4_0, MF_TYPE_Q4_0, q32_few_ahead, PRODUCT_TABLE(q4_0, 2))
 PRODUCT_KERNELS(q4_1, MF_TYPE_Q4_1, q32_product, 2)
-Q32_FORMAT(q4_1, MF_TYPE_Q4_1, PRODUCT_TABLE(q4_1, 2))
+Q32_FORMAT(q4_1, MF_TYPE_Q4_1, q32_few_ahead, PRODUCT_TABLE(q4_1, 2))
 PRODUCT_KERNELS(q5_0, MF_TYPE_Q5_0, q32_product, 2)
-Q32_FORMAT(q5_0, MF_TYPE_Q5_0, PRODUCT_TABLE(q5_0, 2))
+Q32_FORMAT(q5_0, MF_TYPE_Q5_0, q32_few_ahead, PRODUCT_TABLE(q5_0, 2))
 PRODUCT_KERNELS(q5_1, MF_TYPE_Q5_1, q32_product, 2)
-Q32_FORMAT(q5_1, MF_TYPE_Q5_1, PRODUCT_TABLE(q5_1, 2))
+Q32_FORMAT(q5_1, MF_TYPE_Q5_1, q32_few_ahead, PRODUCT_TABLE(q5_1, 2))
 PRODUCT_KERNELS(q8_0, MF_TYPE_Q8_0, q32_product, 2)
-Q32_FORMAT(q8_0, MF_TYPE_Q8_0, PRODUCT_TABLE(q8_0, 2))
+Q32_FORMAT(q8_0, MF_TYPE_Q8_0, q32_few_ahead, PRODUCT_TABLE(q8_0, 2))
 
 void cpu_matmul_q4_0_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {

@@ -16,7 +16,6 @@ enum {
     V_LANES = 8,
     V_BYTES = 32,
     V_VNNI = 0,   /* dot products go through 16 bits; bytes with a sign stay as they are */
-    V_AHEAD = 0,  /* few tokens: a block is unpacked into registers, then multiplied */
     V_PANELS = 1, /* panels of 32-blocks multiplied together */
     V_GROUP = 2,  /* tokens multiplied together: with a block's weights beside them they fill the registers */
     V_UNIT_BYTES = 384 << 10, /* unpacked panels that stay in the second-level cache */

@@ -22,11 +22,9 @@ typedef __m512 vf;
 enum {
     V_LANES = 16,
     V_BYTES = 64,
-    V_VNNI = 1,   /* dot products stay in 32 bits; bytes with a sign are shifted by 128 */
-    V_AHEAD = 1,  /* few tokens: a block is unpacked into the first-level cache while the last one is
-                     multiplied */
-    V_PANELS = 2, /* panels of 32-blocks multiplied together: one broadcast serves two products */
-    V_GROUP = CPU_TILE_SMALL,       /* tokens multiplied together: all of a tile */
+    V_VNNI = 1,               /* dot products stay in 32 bits; bytes with a sign are shifted by 128 */
+    V_PANELS = 2,             /* panels of 32-blocks multiplied together: one broadcast serves two products */
+    V_GROUP = CPU_TILE_SMALL, /* tokens multiplied together: all of a tile */
     V_UNIT_BYTES = CPU_SCRATCH / 4, /* unpacked panels that stay in the second-level cache */
 };
 
@@ -43,6 +41,7 @@ enum {
 #define vi_srl32(v, n)      _mm512_srli_epi32(v, (unsigned)(n))
 #define vi_sra32(v, n)      _mm512_srai_epi32(v, (unsigned)(n))
 #define vi_srl32_each(v, n) _mm512_srlv_epi32(v, n)
+#define vi_srl32_all(v, n)  _mm512_srl_epi32(v, _mm_cvtsi32_si128(n))
 #define vi_lo32(a, b)       _mm512_unpacklo_epi32(a, b)
 #define vi_hi32(a, b)       _mm512_unpackhi_epi32(a, b)
 #define vi_lo64(a, b)       _mm512_unpacklo_epi64(a, b)
