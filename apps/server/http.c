@@ -278,6 +278,13 @@ static void ignore_log(void *user, const char *format, va_list ap)
     (void)user, (void)format, (void)ap; /* what clients do wrong is no news */
 }
 
+/* A path ends where a string ends: with a NUL byte in it, it would be taken for a shorter one. */
+static size_t unescape(void *user, struct MHD_Connection *c, char *s)
+{
+    (void)user, (void)c;
+    return strstr(s, "%00") ? strlen(s) : MHD_http_unescape(s);
+}
+
 static minfer_status resolve(const srv_options *o, struct addrinfo **out, minfer_error *err)
 {
     char port[8];
@@ -305,7 +312,8 @@ static struct MHD_Daemon *start(srv_http *h, const struct addrinfo *at)
         MHD_OPTION_SOCK_ADDR, at->ai_addr, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
         MHD_OPTION_CONNECTION_LIMIT, o->max_conns, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->idle_s,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, connection, h, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, connection, h, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 minfer_status srv_http_start(srv_http *h, srv_server *s, uint16_t *port, minfer_error *err)

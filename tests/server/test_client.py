@@ -79,6 +79,8 @@ class Chat(Folder):
         with self.assertRaises(openai.NotFoundError) as e:
             c.models.retrieve("another")
         self.assertEqual(e.exception.code, "model_not_found")
+        named = self.client("hello", "--alias", "some/na me")
+        self.assertEqual(named.models.retrieve("some/na me").id, "some/na me")
 
     def test_raw_response(self):
         c = self.client("hello")

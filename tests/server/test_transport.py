@@ -78,7 +78,8 @@ class Answers(Folder):
                                             ("DELETE", "/tokenize", 405, "POST"), ("POST", "/health", 405, "GET, HEAD"),
                                             ("HEAD", "/health", 200, None), ("PATCH", "/", 405, "GET, HEAD"),
                                             ("GET", "/v1/models/speech", 200, None), ("GET", "/v1/models/speec", 404, None),
-                                            ("GET", "/v1/models/", 404, None),
+                                            ("GET", "/v1/models/", 404, None), ("GET", "/v1/models/speech%00", 404, None),
+                                            ("GET", "/health%00x", 404, None), ("GET", "/h%65alth", 200, None),
                                             ("DELETE", "/v1/models/speech", 405, "GET, HEAD"), ("GET", "/v1/modelsspeech", 404, None)):
             r = s.request(method, path, headers=self.key)
             self.assertEqual((r.status, r.headers["Allow"]), (status, allow), (method, path))
