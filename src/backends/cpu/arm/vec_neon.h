@@ -16,7 +16,6 @@ enum {
     V_BYTES = 16,
     V_VNNI = 0,               /* bytes with a sign stay as they are */
     V_PANELS = 2,             /* panels of 32-blocks multiplied together: a load of activations serves both */
-    V_GROUP = CPU_TILE_SMALL, /* tokens multiplied together: all of a tile */
     V_UNIT_BYTES = 384 << 10, /* unpacked panels that stay in the second-level cache */
 };
 
@@ -184,16 +183,15 @@ V_INLINE void v_dots(int panels, int nt, int n, const vi *const *w, const int32_
 /* sum[t] += c * (start[t] + products of n vectors of weights with n entries); start may be NULL. */
 V_INLINE void v_dots_from(int nt, int n, const vi *w, const int32_t *q, vi c, const int32_t *start, vi *sum)
 {
-    vi s[V_GROUP];
+    vi s[CPU_TILE_SMALL];
     V_UNROLL for (int t = 0; t < nt; t++) s[t] = start ? vi_cast32(start + t) : vi_zero();
     v_dots(1, nt, n, &w, q, s);
     V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vmlaq_s32(sum[t], s[t], c);
 }
 
-/* The tokens of a group are those of its tile: width is nt. */
-V_INLINE void v_dots_scaled(int nt, int width, int bits, int n, const vi *w, const int32_t *q, vi c, vi *sum)
+V_INLINE void v_dots_scaled(int nt, int bits, int n, const vi *w, const int32_t *q, vi c, vi *sum)
 {
-    (void)width, (void)bits;
+    (void)bits;
     v_dots_from(nt, n, w, q, c, NULL, sum);
 }
 
@@ -202,19 +200,19 @@ V_INLINE void v_dots_scaled(int nt, int width, int bits, int n, const vi *w, con
 enum { K6_PAIRS = 0 };
 #define vi_scale_pair(v, j) (v)
 
-V_INLINE void v_dots_q6(int nt, int width, const vi *w0, const vi *w1, const vi *scale, const vi *pair,
+V_INLINE void v_dots_q6(int nt, const vi *w0, const vi *w1, const vi *scale, const vi *pair,
                         const int32_t *tile, vi *sum)
 {
     (void)pair;
     V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_zero();
-    v_dots_from(nt, 4, w0, tile + ACT_Q * width, scale[0], tile + ACT_Z16 * width, sum);
-    v_dots_from(nt, 4, w1, tile + (ACT_Q + 4) * width, scale[1], tile + (ACT_Z16 + 1) * width, sum);
+    v_dots_from(nt, 4, w0, tile + ACT_Q * nt, scale[0], tile + ACT_Z16 * nt, sum);
+    v_dots_from(nt, 4, w1, tile + (ACT_Q + 4) * nt, scale[1], tile + (ACT_Z16 + 1) * nt, sum);
 }
 
 /* sum[r * nt + t] += the products without a scale, for the block of 32 of `panels` panels. */
-V_INLINE void v_dots32(int panels, int nt, int width, int bits, const vi *const *w, const int32_t *q, vi *sum)
+V_INLINE void v_dots32(int panels, int nt, int bits, const vi *const *w, const int32_t *q, vi *sum)
 {
-    (void)width, (void)bits;
+    (void)bits;
     v_dots(panels, nt, 8, w, q, sum);
 }
 

@@ -8,6 +8,9 @@
 
 #include <immintrin.h>
 
+/* The sum so far, in a register: compilers prefer to make all products first, which do not fit there. */
+#define V_PIN(v) __asm__("" : "+x"(v))
+
 #include "backends/cpu/x86/gather.h"
 
 typedef __m256i vi;
@@ -15,9 +18,8 @@ typedef __m256 vf;
 enum {
     V_LANES = 8,
     V_BYTES = 32,
-    V_VNNI = 0,   /* dot products go through 16 bits; bytes with a sign stay as they are */
-    V_PANELS = 1, /* panels of 32-blocks multiplied together */
-    V_GROUP = 2,  /* tokens multiplied together: with a block's weights beside them they fill the registers */
+    V_VNNI = 0,               /* dot products go through 16 bits; bytes with a sign stay as they are */
+    V_PANELS = 1,             /* panels of 32-blocks multiplied together */
     V_UNIT_BYTES = 384 << 10, /* unpacked panels that stay in the second-level cache */
 };
 
@@ -154,20 +156,21 @@ V_INLINE vi v_product(int bits, vi w, vi q)
                      : _mm256_maddubs_epi16(w, q);
 }
 
-/* sum[t] += c * (products of n vectors of weights with n entries of a tile of `width` tokens), for nt of
- * them. */
-V_INLINE void v_dots_scaled(int nt, int width, int bits, int n, const vi *w, const int32_t *q, vi c, vi *sum)
+/* sum[t] += c * (products of n vectors of weights with n entries of all nt tokens of a
+ * tile). */
+V_INLINE void v_dots_scaled(int nt, int bits, int n, const vi *w, const int32_t *q, vi c, vi *sum)
 {
     int chain = v_products(bits);
     V_UNROLL for (int i = 0; i < n; i += chain)
     {
-        vi s[V_GROUP];
+        vi s[CPU_TILE_SMALL];
         V_UNROLL for (int j = i; j < i + chain; j++)
         {
             V_UNROLL for (int t = 0; t < nt; t++)
             {
-                vi x = v_product(bits, w[j], vi_cast32(q + j * width + t));
+                vi x = v_product(bits, w[j], vi_cast32(q + j * nt + t));
                 s[t] = j > i ? vi_add16(s[t], x) : x;
+                if (chain > 2) V_PIN(s[t]);
             }
         }
         V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_add32(sum[t], vi_madd16(s[t], c));
@@ -184,19 +187,19 @@ V_INLINE vi vi_scale_pair(vi v, int j)
 
 /* Q6_K: sum[t] = the scaled products of both halves of a block of 32, offset included. scale: of the halves;
  * pair: both; tile: at the first of nt tokens. */
-V_INLINE void v_dots_q6(int nt, int width, const vi *w0, const vi *w1, const vi *scale, const vi *pair,
+V_INLINE void v_dots_q6(int nt, const vi *w0, const vi *w1, const vi *scale, const vi *pair,
                         const int32_t *tile, vi *sum)
 {
-    V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_madd16(vi_cast32(tile + ACT_PAIR * width + t), *pair);
-    v_dots_scaled(nt, width, 6, 4, w0, tile + ACT_Q * width, scale[0], sum);
-    v_dots_scaled(nt, width, 6, 4, w1, tile + (ACT_Q + 4) * width, scale[1], sum);
+    V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_madd16(vi_cast32(tile + ACT_PAIR * nt + t), *pair);
+    v_dots_scaled(nt, 6, 4, w0, tile + ACT_Q * nt, scale[0], sum);
+    v_dots_scaled(nt, 6, 4, w1, tile + (ACT_Q + 4) * nt, scale[1], sum);
 }
 
 /* sum[r * nt + t] += the products without a scale, for the block of 32 of `panels` panels. */
-V_INLINE void v_dots32(int panels, int nt, int width, int bits, const vi *const *w, const int32_t *q, vi *sum)
+V_INLINE void v_dots32(int panels, int nt, int bits, const vi *const *w, const int32_t *q, vi *sum)
 {
     V_UNROLL for (int r = 0; r < panels; r++)
-        v_dots_scaled(nt, width, bits, 8, w[r], q, _mm256_set1_epi16(1), sum + r * nt);
+        v_dots_scaled(nt, bits, 8, w[r], q, _mm256_set1_epi16(1), sum + r * nt);
 }
 
 /* Per lane: the products of 2 x 4 bytes; with a sign. */

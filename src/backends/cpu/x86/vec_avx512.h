@@ -22,9 +22,8 @@ typedef __m512 vf;
 enum {
     V_LANES = 16,
     V_BYTES = 64,
-    V_VNNI = 1,               /* dot products stay in 32 bits; bytes with a sign are shifted by 128 */
-    V_PANELS = 2,             /* panels of 32-blocks multiplied together: one broadcast serves two products */
-    V_GROUP = CPU_TILE_SMALL, /* tokens multiplied together: all of a tile */
+    V_VNNI = 1,   /* dot products stay in 32 bits; bytes with a sign are shifted by 128 */
+    V_PANELS = 2, /* panels of 32-blocks multiplied together: one broadcast serves two products */
     V_UNIT_BYTES = CPU_SCRATCH / 4, /* unpacked panels that stay in the second-level cache */
 };
 
@@ -145,26 +144,24 @@ V_INLINE vi vi_scale_signed(vi v, int j)
     return vi_sra32(vi_lane_bytes(v, 0x00808080 + j * 0x01000000), 24);
 }
 
-/* sum[t] += c * (start[t] + products of n vectors of weights with n entries of a tile of `width` tokens), for
- * nt of them; start may be NULL. */
-V_INLINE void v_dots_from(int nt, int width, int n, const vi *w, const int32_t *q, vi c, const int32_t *start,
-                          vi *sum)
+/* sum[t] += c * (start[t] + products of n vectors of weights with n entries of all nt tokens of a
+ * tile); start may be NULL. */
+V_INLINE void v_dots_from(int nt, int n, const vi *w, const int32_t *q, vi c, const int32_t *start, vi *sum)
 {
-    vi s[V_GROUP];
+    vi s[CPU_TILE_SMALL];
     V_UNROLL for (int t = 0; t < nt; t++) s[t] = start ? vi_cast32(start + t) : vi_zero();
     V_UNROLL for (int i = 0; i < n; i++)
     {
         vi v = w[i];
-        V_UNROLL for (int t = 0; t < nt; t++)
-            s[t] = _mm512_dpbusd_epi32(s[t], v, vi_cast32(q + i * width + t));
+        V_UNROLL for (int t = 0; t < nt; t++) s[t] = _mm512_dpbusd_epi32(s[t], v, vi_cast32(q + i * nt + t));
     }
     V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_add32(sum[t], vi_mul32(s[t], c));
 }
 
-V_INLINE void v_dots_scaled(int nt, int width, int bits, int n, const vi *w, const int32_t *q, vi c, vi *sum)
+V_INLINE void v_dots_scaled(int nt, int bits, int n, const vi *w, const int32_t *q, vi c, vi *sum)
 {
     (void)bits;
-    v_dots_from(nt, width, n, w, q, c, NULL, sum);
+    v_dots_from(nt, n, w, q, c, NULL, sum);
 }
 
 /* Q6_K: sum[t] = the scaled products of both halves of a block of 32, offset included. scale: of the halves;
@@ -172,17 +169,17 @@ V_INLINE void v_dots_scaled(int nt, int width, int bits, int n, const vi *w, con
 enum { K6_PAIRS = 0 };
 #define vi_scale_pair(v, j) (v)
 
-V_INLINE void v_dots_q6(int nt, int width, const vi *w0, const vi *w1, const vi *scale, const vi *pair,
+V_INLINE void v_dots_q6(int nt, const vi *w0, const vi *w1, const vi *scale, const vi *pair,
                         const int32_t *tile, vi *sum)
 {
     (void)pair;
     V_UNROLL for (int t = 0; t < nt; t++) sum[t] = vi_zero();
-    v_dots_from(nt, width, 4, w0, tile + ACT_Q * width, scale[0], tile + ACT_Z16 * width, sum);
-    v_dots_from(nt, width, 4, w1, tile + (ACT_Q + 4) * width, scale[1], tile + (ACT_Z16 + 1) * width, sum);
+    v_dots_from(nt, 4, w0, tile + ACT_Q * nt, scale[0], tile + ACT_Z16 * nt, sum);
+    v_dots_from(nt, 4, w1, tile + (ACT_Q + 4) * nt, scale[1], tile + (ACT_Z16 + 1) * nt, sum);
 }
 
 /* sum[r * nt + t] += the products without a scale, for the block of 32 of `panels` panels. */
-V_INLINE void v_dots32(int panels, int nt, int width, int bits, const vi *const *w, const int32_t *q, vi *sum)
+V_INLINE void v_dots32(int panels, int nt, int bits, const vi *const *w, const int32_t *q, vi *sum)
 {
     (void)bits;
     V_UNROLL for (int i = 0; i < 8; i++)
@@ -191,7 +188,7 @@ V_INLINE void v_dots32(int panels, int nt, int width, int bits, const vi *const 
         V_UNROLL for (int r = 0; r < panels; r++) v[r] = w[r][i];
         V_UNROLL for (int t = 0; t < nt; t++)
         {
-            vi x = vi_cast32(q + i * width + t);
+            vi x = vi_cast32(q + i * nt + t);
             if (panels > 1) V_PIN(x);
             V_UNROLL for (int r = 0; r < panels; r++)
                 sum[r * nt + t] = _mm512_dpbusd_epi32(sum[r * nt + t], v[r], x);
