@@ -77,7 +77,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            status = self.process.wait(60)
+            status = self.process.wait(300)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -87,7 +87,7 @@ class Server:
             raise AssertionError("".join(self.log[-200:]))
         return status
 
-    def request(self, method, path, body=None, headers=None, timeout=120):
+    def request(self, method, path, body=None, headers=None, timeout=300):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
             if isinstance(body, (dict, list)):

@@ -98,7 +98,7 @@ class Metrics(unittest.TestCase):
 
         def watch():
             last = {}
-            while not done.is_set():
+            while not done.is_set() and not faults:
                 try:
                     families, samples = self.scrape()
                     faults.extend(k for k in self.growing(families) if samples[k] < last.get(k, 0))
@@ -114,9 +114,11 @@ class Metrics(unittest.TestCase):
         watcher.start()
         calls = [lambda i=i: self.server.post("/v1/chat/completions", request(i)) for i in range(40)]
         calls += [lambda: self.server.chat(temperature=-1)] * 10 + [lambda i=i: leave(i) for i in range(10)]
-        in_parallel(calls)
-        done.set()
-        watcher.join()
+        try:
+            in_parallel(calls)
+        finally:
+            done.set()
+            watcher.join()
         self.assertEqual(faults, [])
         self.assertGreater(scraped[0], 2)
 

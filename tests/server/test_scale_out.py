@@ -56,7 +56,7 @@ class Clients:
 
     def stream(self, i):
         """Its text, and whether it came to its end."""
-        c = http.client.HTTPConnection("127.0.0.1", self.front.port, timeout=120)
+        c = http.client.HTTPConnection("127.0.0.1", self.front.port, timeout=300)
         try:
             c.request("POST", "/v1/chat/completions", json.dumps({"messages": [{"role": "user", "content": f"number {i}"}], "seed": i,
                                                                   "stream": True, **LONG}))
@@ -108,7 +108,7 @@ class Clients:
     def wait_answers(self, n):
         """Until n more are there."""
         n += self.answered
-        end = time.monotonic() + 120
+        end = time.monotonic() + 300
         while self.answered < n and not self.wrong and time.monotonic() < end:
             time.sleep(0.02)
         if self.answered < n:
@@ -139,7 +139,7 @@ class ScaleOut(unittest.TestCase):
             self.wait_state(k, "UP")
 
     def start(self, port):
-        return Server(PROGRAM, self.model, "--port", port, "--n-ctx", 8192, "--n-slots", 8, "--drain-grace", 2, env={"MINFER_DRAIN_MS": "60000"})
+        return Server(PROGRAM, self.model, "--port", port, "--n-ctx", 8192, "--n-slots", 8, "--drain-grace", 2, env={"MINFER_DRAIN_MS": "600000"})
 
     def restart(self, k):
         self.assertEqual(self.servers[k].stop(), 0)
@@ -158,7 +158,7 @@ class ScaleOut(unittest.TestCase):
         return row["status"] if row["check_status"][:1] == "L" else "not checked yet"
 
     def wait_state(self, k, wanted):
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while True:
             try:
                 state = self.state(k)
