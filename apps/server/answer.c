@@ -95,6 +95,7 @@ static bool add_event(srv_exchange *x, const srv_event *ev)
     bool done = false, ok;
     const char *text = ev->n_text ? x->mail.text.data + ev->text : "";
     if (atomic_load(&x->job->dropped[ev->choice])) return true;
+    x->n_generated += ev->id >= 0;
     bool token = x->job->request.logprobs && ev->id >= 0;
     ok = token ? add_token(x, ev, text, &done)
                : srv_reply_text(x->reply, ev->choice, text, ev->n_text, NULL, &done, &x->out);
@@ -113,7 +114,7 @@ static bool take_mail(srv_exchange *x)
     srv_error e = {0};
     bool over;
     size_t whole = x->out.len;
-    srv_job_take(x->job, &x->mail, &over, &e, &used);
+    srv_job_take(x->job, &x->mail, &over, &e, &used.n_cached);
     if (!begin_choices(x)) return run_out(x, whole);
     for (size_t i = 0; i < x->mail.n; i++) {
         whole = x->out.len;
@@ -125,6 +126,7 @@ static bool take_mail(srv_exchange *x)
         return false;
     }
     for (size_t i = 0; i < x->job->n_prompts; i++) used.n_prompt += x->job->prompts[i].n;
+    used.n_generated = x->n_generated;
     x->ended = true;
     whole = x->out.len;
     return srv_reply_end(x->reply, &used, &x->out) || run_out(x, whole);
@@ -212,8 +214,8 @@ static enum MHD_Result send_vectors(srv_exchange *x)
 /* Only the end of a job without text is of interest. */
 static bool vectors_are_there(srv_exchange *x)
 {
-    srv_usage used;
-    srv_job_take(x->job, &x->mail, &x->ended, &x->error, &used);
+    size_t n_cached;
+    srv_job_take(x->job, &x->mail, &x->ended, &x->error, &n_cached);
     return !x->error.status;
 }
 
@@ -272,7 +274,6 @@ enum MHD_Result srv_answer_begin(srv_exchange *x)
 void srv_answer_free(srv_exchange *x)
 {
     if (x->job) {
-        if (!srv_job_is_over(x->job)) atomic_fetch_add(&x->h->s->stats.left, 1);
         srv_conns_watch(&x->h->conns, x->conn, NULL, NULL);
         srv_job_leave(x->job);
         srv_worker_stir(x->h->s->worker);

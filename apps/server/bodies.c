@@ -22,13 +22,18 @@ bool srv_stream_error(const srv_error *e, mf_buf *out)
     return mf_buf_str(out, "data: ") && srv_error_body(e, out) && mf_buf_str(out, "\n\ndata: [DONE]\n\n");
 }
 
+bool srv_model_body(const char *name, int64_t created, mf_buf *out)
+{
+    return mf_buf_str(out, "{\"id\":") && srv_put_string(out, name) &&
+           mf_buf_printf(out, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"minfer\"}",
+                         (long long)created);
+}
+
 bool srv_models_body(const char *const *names, size_t n, int64_t created, mf_buf *out)
 {
     bool ok = mf_buf_str(out, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < n && ok; i++)
-        ok = mf_buf_str(out, i ? ",{\"id\":" : "{\"id\":") && srv_put_string(out, names[i]) &&
-             mf_buf_printf(out, ",\"object\":\"model\",\"created\":%lld,\"owned_by\":\"minfer\"}",
-                           (long long)created);
+        ok = (!i || mf_buf_char(out, ',')) && srv_model_body(names[i], created, out);
     return ok && mf_buf_str(out, "]}");
 }
 

@@ -20,8 +20,9 @@ typedef struct srv_exchange srv_exchange;
 /* What a path does. handle queues a response, or waits (exchange_wait in http.c calls resume later). */
 typedef struct srv_route {
     const char *path, *method;
-    bool open;  /* needs no key */
-    bool early; /* answered also while the model loads */
+    bool open;     /* needs no key */
+    bool early;    /* answered also while the model loads */
+    bool of_model; /* a name of the model follows the path */
     enum MHD_Result (*handle)(srv_exchange *x);
     srv_endpoint endpoint; /* of those that take a body */
 } srv_route;
@@ -44,9 +45,9 @@ struct srv_exchange {
     srv_mail mail;
     mf_buf out; /* to be sent, from `sent` on */
     size_t sent, n_begun;
-    bool ended; /* nothing will be added to out */
-    const char
-        *last_words; /* of a stream that has no memory for them: what is to be sent of them behind out */
+    size_t n_generated;     /* tokens that the reply is made of, not those drawn after its end */
+    bool ended;             /* nothing will be added to out */
+    const char *last_words; /* end of a stream that has no memory to make one, sent behind out */
 
     pthread_mutex_t lock;
     bool woken, asleep; /* asleep: the connection is suspended */

@@ -108,7 +108,7 @@ static const srv_route *find_route(const char *url, const char *method, const sr
     *same_path = NULL;
     for (size_t i = 0; i < srv_n_routes; i++) {
         const srv_route *r = &srv_routes[i];
-        if (strcmp(url, r->path) != 0) continue;
+        if (r->of_model ? strncmp(url, r->path, strlen(r->path)) != 0 : strcmp(url, r->path) != 0) continue;
         *same_path = r;
         if (strcmp(r->method, is_get(method) ? "GET" : method) == 0) return r;
     }
@@ -135,6 +135,11 @@ static bool check_state(srv_exchange *x)
                       state == SRV_LOADING ? "the model is being loaded" : "the server is about to end");
 }
 
+static bool check_name(srv_exchange *x, const char *url)
+{
+    return !x->route->of_model || srv_model_fits(&x->h->s->context, url + strlen(x->route->path), &x->error);
+}
+
 static bool check_body(srv_exchange *x)
 {
     const char *length = header(x, "Content-Length"), *type = header(x, "Content-Type");
@@ -158,7 +163,7 @@ static bool check_headers(srv_exchange *x, const char *url, const char *method)
         !srv_key_fits(&x->h->s->o->keys, header(x, "Authorization"), header(x, "X-Api-Key")))
         return srv_refuse(&x->error, 401, "invalid_api_key", NULL,
                           "an API key is needed: Authorization: Bearer KEY");
-    return check_state(x) && check_body(x);
+    return check_state(x) && check_name(x, url) && check_body(x);
 }
 
 /* What a browser asks before it lets a page of another origin send anything. */
@@ -258,8 +263,10 @@ static void completed(void *user, struct MHD_Connection *c, void **state, enum M
 {
     srv_http *h = user;
     srv_exchange *x = *state;
-    (void)c, (void)why;
+    (void)c;
     if (!x) return;
+    if (x->job && why != MHD_REQUEST_TERMINATED_COMPLETED_OK && why != MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN)
+        atomic_fetch_add(&h->s->stats.left, 1);
     srv_answer_free(x);
     srv_conns_deadline(&h->conns, x->conn, h->s->o->idle_s);
     mf_buf_free(&x->body);
@@ -290,6 +297,13 @@ static void ignore_log(void *user, const char *format, va_list ap)
     (void)user, (void)format, (void)ap; /* what clients do wrong is no news */
 }
 
+/* A path ends where a string ends: with a NUL byte in it, it would be taken for a shorter one. */
+static size_t unescape(void *user, struct MHD_Connection *c, char *s)
+{
+    (void)user, (void)c;
+    return strstr(s, "%00") ? strlen(s) : MHD_http_unescape(s);
+}
+
 static minfer_status resolve(const srv_options *o, struct addrinfo **out, minfer_error *err)
 {
     char port[8];
@@ -317,7 +331,8 @@ static struct MHD_Daemon *start(srv_http *h, const struct addrinfo *at)
         MHD_OPTION_SOCK_ADDR, at->ai_addr, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS,
         MHD_OPTION_CONNECTION_LIMIT, o->max_conns, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)o->idle_s,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY, MHD_OPTION_NOTIFY_COMPLETED, completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, connection, h, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, connection, h, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
 minfer_status srv_http_start(srv_http *h, srv_server *s, uint16_t *port, minfer_error *err)

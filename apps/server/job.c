@@ -60,7 +60,7 @@ void srv_job_leave(srv_job *j)
     atomic_store(&j->left, true);
 }
 
-void srv_job_take(srv_job *j, srv_mail *m, bool *over, srv_error *e, srv_usage *u)
+void srv_job_take(srv_job *j, srv_mail *m, bool *over, srv_error *e, size_t *n_cached)
 {
     m->n = m->n_ranks = m->text.len = 0;
     pthread_mutex_lock(&j->lock);
@@ -68,7 +68,7 @@ void srv_job_take(srv_job *j, srv_mail *m, bool *over, srv_error *e, srv_usage *
     j->mail = *m;
     *m = mine;
     *over = j->over;
-    *u = j->usage;
+    *n_cached = j->n_cached;
     if (j->over) *e = j->error;
     pthread_mutex_unlock(&j->lock);
 }
@@ -127,11 +127,10 @@ void srv_job_end(srv_job *j)
     pthread_mutex_unlock(&j->lock);
 }
 
-void srv_job_count(srv_job *j, size_t n_generated, size_t n_cached)
+void srv_job_count_cached(srv_job *j, size_t n)
 {
     pthread_mutex_lock(&j->lock);
-    j->usage.n_generated += n_generated;
-    j->usage.n_cached += n_cached;
+    j->n_cached += n;
     pthread_mutex_unlock(&j->lock);
 }
 

@@ -49,9 +49,9 @@ typedef struct srv_job {
 
     pthread_mutex_t lock;
     srv_mail mail;
-    srv_error error; /* status 0: none; final */
-    bool over;       /* nothing more will come */
-    srv_usage usage;
+    srv_error error;          /* status 0: none; final */
+    bool over;                /* nothing more will come */
+    size_t n_cached;          /* tokens of the prompts */
     void (*wake)(void *user); /* called with the lock held, when there is something new; NULL: nobody waits */
     void *wake_user;
 
@@ -70,8 +70,8 @@ void srv_job_unref(srv_job *j);
 /* From now on the worker stops at its next step, and wakes nobody. */
 void srv_job_leave(srv_job *j);
 /* Takes what has come since the last call, in exchange for *m, whose contents are forgotten. *over: it was
- * the last; then *e says whether the job failed, and *u what it used. */
-void srv_job_take(srv_job *j, srv_mail *m, bool *over, srv_error *e, srv_usage *u);
+ * the last; then *e says whether the job failed. */
+void srv_job_take(srv_job *j, srv_mail *m, bool *over, srv_error *e, size_t *n_cached);
 
 /* ---- for the worker ---- */
 typedef struct srv_post { /* srv_event, with pointers */
@@ -87,7 +87,7 @@ typedef struct srv_post { /* srv_event, with pointers */
 void srv_job_post(srv_job *j, const srv_post *p);
 void srv_job_fail(srv_job *j, const srv_error *e);
 void srv_job_end(srv_job *j);
-void srv_job_count(srv_job *j, size_t n_generated, size_t n_cached);
+void srv_job_count_cached(srv_job *j, size_t n);
 bool srv_job_is_over(srv_job *j); /* ended, failed, or its client has left */
 /* Wakes who waits, if anything was posted since the last time. */
 void srv_job_wake(srv_job *j);

@@ -67,6 +67,7 @@ bool srv_error_body(const srv_error *e, mf_buf *out);
 extern const char srv_nomem_body[], srv_nomem_frames[];
 
 /* GET /v1/models */
+bool srv_model_body(const char *name, int64_t created, mf_buf *out);
 bool srv_models_body(const char *const *names, size_t n, int64_t created, mf_buf *out);
 /* embeddings: n vectors of n_embd floats, one after the other. */
 bool srv_embeddings_body(const srv_request *r, const char *model, const float *vectors, size_t n,

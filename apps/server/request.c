@@ -3,14 +3,18 @@
 
 #include <string.h>
 
+bool srv_model_fits(const srv_context *c, const char *name, srv_error *e)
+{
+    for (size_t i = 0; i < c->n_models; i++)
+        if (strcmp(c->models[i], name) == 0) return true;
+    return srv_refuse(e, 404, "model_not_found", "model", "model: '%.200s' is not served here, '%s' is", name,
+                      c->models[0]);
+}
+
 static bool read_model(const srv_object *body, const srv_context *c, srv_request *r)
 {
     if (!srv_field_text(body, "model", &r->model, NULL)) return false;
-    if (!r->model || !c->n_models) return true;
-    for (size_t i = 0; i < c->n_models; i++)
-        if (strcmp(c->models[i], r->model) == 0) return true;
-    return srv_refuse(body->e, 404, "model_not_found", "model", "model: '%.200s' is not served here, '%s' is",
-                      r->model, c->models[0]);
+    return !r->model || !c->n_models || srv_model_fits(c, r->model, body->e);
 }
 
 /* ---- fields of making text */

@@ -58,6 +58,8 @@ typedef struct srv_context {
     int32_t max_n;             /* most choices per prompt; 0: SRV_MAX_CHOICES */
     minfer_sampling sampling;  /* the defaults; its logit_bias stays with the caller */
 } srv_context;
+/* Whether the server answers to the name; if not, *e is a 404. Of a context with names. */
+bool srv_model_fits(const srv_context *c, const char *name, srv_error *e);
 
 /* A prompt as the client gave it: a text, or ids (text NULL). */
 typedef struct srv_prompt {

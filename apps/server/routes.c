@@ -48,6 +48,13 @@ static enum MHD_Result models(srv_exchange *x)
     return send_buf(x, MHD_HTTP_OK, NULL, srv_models_body(&s->name, 1, s->loaded_at, &b), &b);
 }
 
+static enum MHD_Result model(srv_exchange *x)
+{
+    mf_buf b = {0};
+    srv_server *s = x->h->s;
+    return send_buf(x, MHD_HTTP_OK, NULL, srv_model_body(s->name, s->loaded_at, &b), &b);
+}
+
 static bool tokenize(srv_exchange *x, const srv_request *r, mf_buf *b, srv_error *e)
 {
     minfer_error err = {0};
@@ -122,6 +129,7 @@ const srv_route srv_routes[] = {
     {.path = "/v1/completions", .method = "POST", .handle = srv_answer_begin, .endpoint = SRV_COMPLETIONS},
     {.path = "/v1/embeddings", .method = "POST", .handle = srv_answer_begin, .endpoint = SRV_EMBEDDINGS},
     {.path = "/v1/models", .method = "GET", .handle = models},
+    {.path = "/v1/models/", .method = "GET", .of_model = true, .handle = model},
     {.path = "/health", .method = "GET", .open = true, .early = true, .handle = health},
     {.path = "/metrics", .method = "GET", .early = true, .handle = metrics},
     {.path = "/tokenize", .method = "POST", .handle = answer_at_once, .endpoint = SRV_TOKENIZE},

@@ -279,7 +279,7 @@ static bool step_after_call(srv_splitter *s)
         drop(s, blank + strlen(end));
         return go(s, SRV_SPLIT_BETWEEN_CALLS);
     }
-    if (s->held.data[blank] == '{' && s->tagged) return begin_call(s, blank, true);
+    if (s->held.data[blank] == '{') return begin_call(s, blank, s->tagged);
     if (s->held.data[blank] != '}') return go(s, SRV_SPLIT_ANSWER);
     drop(s, blank + 1); /* one too many */
     return true;
@@ -297,7 +297,9 @@ static bool step(srv_splitter *s)
     case SRV_SPLIT_CALL: return step_call(s);
     case SRV_SPLIT_BROKEN_CALL: return step_broken_call(s);
     case SRV_SPLIT_AFTER_CALL: return step_after_call(s);
-    case SRV_SPLIT_BETWEEN_CALLS: return leading(s, 0, blanks) < s->held.len && go(s, SRV_SPLIT_ANSWER);
+    case SRV_SPLIT_BETWEEN_CALLS:
+        return leading(s, 0, blanks) < s->held.len &&
+               go(s, s->tagged ? SRV_SPLIT_ANSWER : SRV_SPLIT_ANSWER_START);
     case SRV_SPLIT_OVER: break;
     }
     s->held.len = 0;

@@ -4,9 +4,9 @@
  * - <think>...</think> at the start is thoughts, without the blanks around them. An answer whose prompt has
  *   opened the tag begins in them.
  * - <tool_call>{"name": ..., "arguments": {...}}</tool_call> is a call, as often as it comes, if it names one
- *   of the tools; an answer that begins with such an object and no tag is one, too, also in
- *   a fence of ```json. Anything else stays
- *   content, tags included. Blanks before a call are dropped.
+ *   of the tools; an answer that begins with such an object and no tag is one, too, also in a fence of
+ *   ```json, and so are further ones behind it. Anything else stays content, tags included. Blanks before a
+ *   call are dropped.
  * - A call comes out when it is complete, or when its arguments get long: what then turns out to be no JSON
  *   is passed on as it is, up to the closing tag. A call that the end cuts off before that is content. */
 #ifndef APP_SERVER_SPLITTER_H

@@ -120,7 +120,6 @@ size_t srv_task_draw(srv_task *t, int32_t n_ctx, int32_t n_vocab)
     if (st == MINFER_OK && !t->job->first_ns) t->job->first_ns = mf_clock_ns();
     if (st == MINFER_OK) {
         post_token(t, &p, n_vocab);
-        srv_job_count(t->job, p.id >= 0, 0);
         if (p.ended || t->n >= (size_t)n_ctx) st = finish(t, &err);
     }
     if (st != MINFER_OK) srv_task_fail(t, &err);

@@ -162,8 +162,9 @@ static void note_known(srv_worker *w, srv_task *t)
     bool first = t->choice % (t->job->n_choices / t->job->n_prompts) == 0;
     if (t->counted) return;
     t->counted = true;
-    srv_job_count(t->job, 0, first ? t->n_fed : 0);
-    if (first) atomic_fetch_add(&w->stats->cached_tokens, t->n_fed);
+    if (!first) return;
+    srv_job_count_cached(t->job, t->n_fed);
+    atomic_fetch_add(&w->stats->cached_tokens, t->n_fed);
 }
 
 /* Gives t a session, if that can be now. */

@@ -1,5 +1,5 @@
 """docs/openapi.yaml holds together, and names the fields that apps/server reads and docs/server.md lists: no more, no
-fewer. Usage: openapi.py ROOT"""
+fewer. docs/server.md tells of every option that is the server's. Usage: openapi.py ROOT"""
 import pathlib
 import re
 import sys
@@ -85,6 +85,17 @@ def compare(name, found, expected):
         bad.append(f"docs/openapi.yaml has {field}, {name} does not")
 
 
+def check_options():
+    """docs/cli.md has what `minfer serve -h` says; its options of sampling and the engine are told elsewhere."""
+    text = (ROOT / "docs/server.md").read_text()
+    told = {n for n in re.findall(r"`(--[a-z-]+)", text)}
+    groups = re.split(r"\n\n(?=[A-Z])", (ROOT / "docs/cli.md").read_text().split("<!-- minfer serve -h -->")[1].split("```")[1])
+    options = {g.split("\n")[0]: set(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", g, re.M)) for g in groups}
+    own = options["Input"] | options["General"] - {"--verbose", "--help", "--version"} | {"--n-slots", "--n-ctx", "--n-batch"}
+    bad.extend(f"docs/server.md says nothing of {o}" for o in sorted(own - told))
+    bad.extend(f"docs/server.md has {o}, minfer serve does not" for o in sorted(told - set().union(*options.values())))
+
+
 def main():
     doc = yaml.safe_load((ROOT / "docs/openapi.yaml").read_text())
     check_shape(doc)
@@ -92,6 +103,7 @@ def main():
     known = set().union(*(properties(doc, schemas[name]) for name in BODIES))
     compare("apps/server", fields_of_code(), known)
     compare("docs/server.md", fields_of_words(), known)
+    check_options()
     print("\n".join(bad) or f"{len(doc['paths'])} paths, {len(known)} fields")
     return 1 if bad else 0
 

@@ -36,6 +36,8 @@ class Reply:
 
 
 class Server:
+    headers = {}  # of every request
+
     def __init__(self, program, model, *args, wait=True, env=None, **more):
         self.env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "MINFER_DRAIN_MS": "0", **SANITIZER, **(env or {})}
         self.process = subprocess.Popen([program, "serve", str(model), "--port", "0", *map(str, args)], env=self.env,
@@ -75,7 +77,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            status = self.process.wait(60)
+            status = self.process.wait(300)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -85,12 +87,12 @@ class Server:
             raise AssertionError("".join(self.log[-200:]))
         return status
 
-    def request(self, method, path, body=None, headers=None, timeout=120):
+    def request(self, method, path, body=None, headers=None, timeout=300):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
             if isinstance(body, (dict, list)):
                 body = json.dumps(body)
-            c.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
+            c.request(method, path, body, {"Content-Type": "application/json", **self.headers, **(headers or {})})
             r = c.getresponse()
             return Reply(r.status, r.headers, r.read())
         finally:

@@ -22,7 +22,7 @@ except ImportError as e:
 import tiny_model  # noqa: E402  (served has put it on the path)
 
 PROGRAM = os.path.abspath(sys.argv[1])
-EXAMPLES = sys.argv[2] if len(sys.argv) > 2 else "30"
+EXAMPLES = sys.argv[2] if len(sys.argv) > 2 else "20"
 # Not every body that fits its schema is taken: ids may lie beyond the vocabulary, prompts may be too long, grammars wrong.
 LEFT_OUT = "positive_data_acceptance,unsupported_method,use_after_free,ensure_resource_availability"
 
@@ -34,6 +34,9 @@ def document(folder, name):
         for part in [schema, *schema.get("allOf", [])]:
             if "model" in part.get("properties", {}) and "created" not in part["properties"] and "data" not in part["properties"]:
                 part["properties"]["model"] = {"enum": [name, None]}
+    for item in doc["paths"].values():
+        for parameter in item.get("get", {}).get("parameters", []):
+            parameter["schema"] = {"enum": [name, name + "-2"]}
     path = folder / "openapi.yaml"
     path.write_text(yaml.safe_dump(doc))
     return path
@@ -47,7 +50,7 @@ def main():
         command = [sys.executable, "-m", "schemathesis.cli", "run", document(folder, "tiny"), "--url", f"http://127.0.0.1:{server.port}",
                    "--max-examples", EXAMPLES, "--phases", "examples,coverage,fuzzing", "--exclude-checks", LEFT_OUT,
                    "--seed", "1", "--generation-database", ":memory:", "--no-color"]
-        status = subprocess.run(command, cwd=folder, timeout=800).returncode
+        status = subprocess.run(command, cwd=folder, timeout=800, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}).returncode
         alive = server.get("/health").status == 200
     finally:
         ended = server.stop()

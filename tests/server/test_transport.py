@@ -59,7 +59,10 @@ class Answers(Folder):
                 self.assertEqual(r.error["code"], "invalid_api_key")
         for path, status in (("/health", 200), ("/", 200), ("/page.js", 200), ("/page.css", 200), ("/v1/models", 401), ("/metrics", 401)):
             self.assertEqual(s.get(path).status, status, path)
-        self.assertEqual(s.get("/v1/models", headers=self.key).json["data"][0]["id"], "speech")
+        models = s.get("/v1/models", headers=self.key).json["data"]
+        self.assertEqual([m["id"] for m in models], ["speech"])
+        self.assertEqual(s.get("/v1/models/speech", headers=self.key).json, models[0])
+        self.assertEqual(s.get("/v1/models/speech").status, 401)
 
     def test_keys_of_a_file(self):
         keys = self.folder / "keys"
@@ -73,7 +76,11 @@ class Answers(Folder):
         for method, path, status, allow in (("GET", "/nope", 404, None), ("POST", "/v1/chat/completions/", 404, None),
                                             ("PUT", "/v1/models", 405, "GET, HEAD"), ("GET", "/v1/chat/completions", 405, "POST"),
                                             ("DELETE", "/tokenize", 405, "POST"), ("POST", "/health", 405, "GET, HEAD"),
-                                            ("HEAD", "/health", 200, None), ("PATCH", "/", 405, "GET, HEAD")):
+                                            ("HEAD", "/health", 200, None), ("PATCH", "/", 405, "GET, HEAD"),
+                                            ("GET", "/v1/models/speech", 200, None), ("GET", "/v1/models/speec", 404, None),
+                                            ("GET", "/v1/models/", 404, None), ("GET", "/v1/models/speech%00", 404, None),
+                                            ("GET", "/health%00x", 404, None), ("GET", "/h%65alth", 200, None),
+                                            ("DELETE", "/v1/models/speech", 405, "GET, HEAD"), ("GET", "/v1/modelsspeech", 404, None)):
             r = s.request(method, path, headers=self.key)
             self.assertEqual((r.status, r.headers["Allow"]), (status, allow), (method, path))
             if status >= 400 and method != "HEAD":
@@ -257,6 +264,7 @@ class Leaving(Folder):
         s.wait_metric("connections", 1)
         self.assertLessEqual(s.descriptors(), fds + 1)
         self.assertEqual(s.status("Threads"), threads)
+        self.assertEqual(s.metric("clients_left_total"), 104)
 
 
 class Streams(Folder):

@@ -84,7 +84,7 @@ static int answer(world *w, srv_job *j, mf_buf *out)
     mf_buf texts[4] = {0};
     srv_mail mail = {0};
     srv_error e = {0};
-    srv_usage used;
+    size_t n_cached;
     bool over = false;
     j->wake = wake;
     j->wake_user = &s;
@@ -94,7 +94,7 @@ static int answer(world *w, srv_job *j, mf_buf *out)
         while (!s.woken) pthread_cond_wait(&s.news, &s.lock);
         s.woken = false;
         pthread_mutex_unlock(&s.lock);
-        srv_job_take(j, &mail, &over, &e, &used);
+        srv_job_take(j, &mail, &over, &e, &n_cached);
         for (size_t i = 0; i < mail.n; i++)
             if (out) assert_true(mf_buf_printf(&texts[mail.events[i].choice], "%d ", mail.events[i].id));
     }
@@ -242,9 +242,9 @@ static void few_cells(void **state)
     for (size_t i = 0; i < N; i++) {
         srv_mail mail = {0};
         srv_error e = {0};
-        srv_usage used;
+        size_t n_cached;
         bool over;
-        srv_job_take(jobs[i], &mail, &over, &e, &used);
+        srv_job_take(jobs[i], &mail, &over, &e, &n_cached);
         assert_true(over);
         for (size_t k = 0; k < mail.n; k++) assert_true(mf_buf_printf(&said[i], "%d ", mail.events[k].id));
         assert_string_equal(said[i].data, alone[i].data);

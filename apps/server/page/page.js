@@ -11,41 +11,105 @@ function element(tag, name, text) {
   return e;
 }
 
-/* ---- markdown, as much as answers use: code blocks, headings, lists, code, bold, italics ---- */
+/* ---- markdown, as much as answers use: code blocks, headings, lists, tables, quotes, links, code, bold, italics ---- */
+
+function link(text, url) {
+  const a = element("a", "", text);
+  a.href = url;
+  a.target = "_blank";
+  a.rel = "noopener noreferrer";
+  return a;
+}
 
 function inline(text, into) {
-  const parts = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*/g;
+  const parts = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^\]\n]+)\]\((https?:\/\/[^\s)]+)\)/g;
   let at = 0;
   for (const m of text.matchAll(parts)) {
     into.append(text.slice(at, m.index));
     if (m[1]) into.append(element("code", "", m[2]));
+    else if (m[6]) into.append(link(m[5], m[6]));
     else into.append(element(m[3] ? "strong" : "em", "", m[3] || m[4]));
     at = m.index + m[0].length;
   }
   into.append(text.slice(at));
 }
 
+/* What a line is by its beginning. */
+function kind(line) {
+  if (!line.trim()) return "blank";
+  if (/^#{1,6}\s/.test(line)) return "head";
+  if (/^\s*([-*_])(?:\s*\1){2,}\s*$/.test(line)) return "rule";
+  if (/^\s*(?:[-*+]|\d+\.)\s/.test(line)) return "item";
+  if (/^\s*\|/.test(line)) return "row";
+  return /^\s*>/.test(line) ? "quote" : "text";
+}
+
+/* Lines that belong together. */
+function parts(text) {
+  const out = [];
+  let last = null;
+  for (const line of text.split("\n")) {
+    const k = kind(line);
+    const joins = last && ((k === last.kind && /row|quote|text/.test(k)) || (k === "text" && last.kind === "item"));
+    if (k === "blank") last = null;
+    else if (joins) last.text += "\n" + line;
+    else out.push(last = { kind: k, text: line });
+  }
+  return out;
+}
+
+function paragraph(text) {
+  const p = element("p");
+  inline(text, p);
+  return p;
+}
+
+function heading(text) {
+  const [, marks, title] = /^(#+)\s+(.*)/.exec(text), h = element("h" + Math.min(6, marks.length + 2));
+  inline(title, h);
+  return h;
+}
+
+/* The second row is of dashes, or it is no table. */
+function table(text) {
+  const rows = text.split("\n").map((row) => row.trim()), t = element("table"), box = element("div", "wide");
+  if (rows.length < 2 || !/^\|[-:| ]*-[-:| ]*$/.test(rows[1])) return paragraph(text);
+  rows.forEach((row, i) => {
+    if (i === 1) return;
+    const tr = element("tr");
+    for (const cell of row.replace(/^\||\|$/g, "").split("|")) inline(cell.trim(), tr.appendChild(element(i ? "td" : "th")));
+    t.append(tr);
+  });
+  box.append(t);
+  return box;
+}
+
+function quote(text) {
+  const q = element("blockquote");
+  block(text.replace(/^\s*(?:>\s?)+/gm, ""), q);
+  return q;
+}
+
+/* Adds an item to the list, or to a new one where that is of another kind or depth. */
+function item(text, list, into) {
+  const [, indent, bullet, number, said] = /^(\s*)(?:([-*+])|(\d+)\.)\s+([\s\S]*)/.exec(text);
+  const tag = bullet ? "UL" : "OL", depth = "deep" + Math.min(4, indent.length >> 1), li = element("li");
+  if (!list || list.tagName !== tag || list.className !== depth) {
+    list = element(tag, depth);
+    if (number) list.start = Number(number);
+    into.append(list);
+  }
+  inline(said, li);
+  list.append(li);
+  return list;
+}
+
 function block(text, into) {
+  const makers = { head: heading, rule: () => element("hr"), row: table, quote, text: paragraph };
   let list = null;
-  for (const part of text.split(/\n{2,}|\n(?=\s*(?:[-*+]|\d+\.)\s|#{1,6}\s)/)) {
-    const head = /^(#{1,6})\s+(.*)/.exec(part), item = /^\s*(?:([-*+])|(\d+)\.)\s+([\s\S]*)/.exec(part);
-    if (!part.trim()) continue;
-    if (item) {
-      const tag = item[1] ? "UL" : "OL";
-      if (!list || list.tagName !== tag) {
-        list = element(tag);
-        if (item[2]) list.start = Number(item[2]);
-        into.append(list);
-      }
-      const li = element("li");
-      inline(item[3], li);
-      list.append(li);
-      continue;
-    }
-    list = null;
-    const e = element(head ? "h" + Math.min(6, head[1].length + 2) : "p");
-    inline(head ? head[2] : part, e);
-    into.append(e);
+  for (const part of parts(text)) {
+    list = part.kind === "item" ? item(part.text, list, into) : null;
+    if (!list) into.append(makers[part.kind](part.text));
   }
 }
 
@@ -72,20 +136,29 @@ function markdown(text, into) {
     at = m.index + m[0].length;
   }
   block(text.slice(at), fresh);
-  into.replaceChildren(fresh);
+  replaceChanged(into, fresh);
+}
+
+/* What is there already stays, so that it can be selected and copied while the rest comes. */
+function replaceChanged(into, fresh) {
+  const before = [...into.childNodes], after = [...fresh.childNodes];
+  let same = 0;
+  while (same < before.length && same < after.length && before[same].isEqualNode(after[same])) same++;
+  for (const e of before.slice(same)) e.remove();
+  into.append(...after.slice(same));
 }
 
 /* ---- the log ---- */
 
-function stick(change) {
-  const log = $("log"), low = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
+function stick(change, always) {
+  const log = $("log"), low = always || log.scrollHeight - log.scrollTop - log.clientHeight < 40;
   change();
   if (low) log.scrollTop = log.scrollHeight;
 }
 
 function add(name, text) {
   const e = element("div", "turn " + name, text);
-  stick(() => $("log").append(e));
+  stick(() => $("log").append(e), true);
   return e;
 }
 
@@ -139,18 +212,20 @@ async function problem(reply) {
   }
 }
 
-/* The events of a stream, parsed; comments and [DONE] are passed over. */
+/* The events of a stream, parsed, without comments. One that ends without [DONE] was broken off. */
 async function* events(reply) {
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) return;
+    if (done) throw new TypeError("the stream has no end");
     rest += value;
     const frames = rest.split("\n\n");
     rest = frames.pop();
-    for (const f of frames)
-      if (f.startsWith("data: ") && f !== "data: [DONE]") yield JSON.parse(f.slice(6));
+    for (const f of frames) {
+      if (f === "data: [DONE]") return;
+      if (f.startsWith("data: ")) yield JSON.parse(f.slice(6));
+    }
   }
 }
 
@@ -182,29 +257,41 @@ function busy(on) {
 
 async function send(text) {
   const view = (add("user", text), answerView()), mine = new AbortController();
+  let failed = false;
   messages.push({ role: "user", content: text });
   running = mine;
   busy(true);
   try {
     view.end(await answer(view, mine.signal));
   } catch (e) {
-    const stopped = e.name === "AbortError";
-    view.end(stopped ? "stopped" : e.message, !stopped);
+    const stopped = e.name === "AbortError", lost = view.state.content ? "the connection broke off" : "the server does not answer";
+    view.end(stopped ? "stopped" : e instanceof TypeError ? lost : e.message, !stopped);
+    failed = !stopped;
   }
   if (running !== mine) return; /* a new chat was begun meanwhile */
   running = null;
   busy(false);
   if (view.state.content) messages.push({ role: "assistant", content: view.state.content });
   else messages.pop();
+  if (failed && !view.state.content && !$("text").value) $("text").value = text; /* to be sent again */
   $("text").focus();
 }
 
 function fresh() {
-  if (running) running.abort();
+  stop();
   running = null;
   busy(false);
   messages.length = 0;
   $("log").replaceChildren();
+  $("text").focus();
+}
+
+function stop() {
+  if (running) running.abort();
+}
+
+function closeSettings() {
+  $("settings").open = false;
   $("text").focus();
 }
 
@@ -231,7 +318,13 @@ $("text").addEventListener("keydown", (e) => {
   e.preventDefault();
   $("ask").requestSubmit();
 });
-$("stop").addEventListener("click", () => { if (running) running.abort(); });
+$("stop").addEventListener("click", stop);
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "Escape" || e.isComposing) return;
+  if ($("settings").open) closeSettings();
+  else stop();
+});
+document.addEventListener("pointerdown", (e) => { if (!$("settings").contains(e.target)) $("settings").open = false; });
 $("new").addEventListener("click", fresh);
 $("key").addEventListener("change", greet);
 greet();

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/simd/simd.h"
 
-X86_KERNELS(neon);
+SIMD_KERNELS(neon);
 cpu_quantize_fn cpu_quantize_neon;
 
 /* More than CPU_TILE_SMALL tokens; fewer go to the kernels above. */

@@ -16,10 +16,10 @@ enum { PAIRS = CPU_TILE / 2 }; /* of tokens, at most */
 /* ---- panels */
 
 /* unpack: as for the dot products, to `weights` vectors and a head. */
-V_INLINE void unpack_paired(x86_unpack_fn *unpack, size_t block_bytes, int weights, int head,
-                            const x86_panel *p, size_t blocks, vi *out)
+V_INLINE void unpack_paired(simd_unpack_fn *unpack, size_t block_bytes, int weights, int head,
+                            const simd_panel *p, size_t blocks, vi *out)
 {
-    x86_panel one = *p;
+    simd_panel one = *p;
     vi block[K_WEIGHTS + K4_HEAD];
     for (size_t b = 0; b < blocks; b++) {
         unpack(&one, 1, block);
@@ -115,7 +115,7 @@ V_INLINE void q32_paired_step(mf_type type, int nt, const vi *w, const int32_t *
     }
 }
 
-V_INLINE void q32_paired(mf_type type, int panels, int nt, const x86_product *p)
+V_INLINE void q32_paired(mf_type type, int panels, int nt, const simd_product *p)
 {
     vf f[2][2 * PAIRS];
     const int32_t *tile = p->tile;
@@ -145,7 +145,7 @@ V_INLINE void k4_paired_step(int nt, const vi *w, const vi *head, const int32_t 
     }
 }
 
-V_INLINE void k4_paired(mf_type type, int panels, int nt, const x86_product *p)
+V_INLINE void k4_paired(mf_type type, int panels, int nt, const simd_product *p)
 {
     vf f[2 * PAIRS];
     const vi *w = p->panel[0], *head = w + K_WEIGHTS;
@@ -186,7 +186,7 @@ V_INLINE void k6_paired_step(int nt, const vi *w, const vi *head, const int32_t 
     }
 }
 
-V_INLINE void k6_paired(mf_type type, int panels, int nt, const x86_product *p)
+V_INLINE void k6_paired(mf_type type, int panels, int nt, const simd_product *p)
 {
     vf f[2 * PAIRS];
     const vi *w = p->panel[0], *head = w + K_WEIGHTS;
@@ -207,20 +207,20 @@ V_INLINE void k6_paired(mf_type type, int panels, int nt, const x86_product *p)
 /* ---- formats */
 
 /* The paired kernels of a type, and its table. pairs: the table of products with two panels, or {NULL}. */
-#define PAIRED_FORMAT(name, type, template, multiply, values, bytes, weights, head, pairs)      \
-    UNPACK_KERNEL(name##_plain, type, template##_unpack)                                        \
-    static void name##_unpack(const x86_panel *p, size_t blocks, void *out)                     \
-    {                                                                                           \
-        unpack_paired(name##_plain_unpack, bytes, weights, head, p, blocks, out);               \
-    }                                                                                           \
-    PRODUCT_KERNELS(name, type, multiply, 1)                                                    \
-    static const x86_format name##_format = {.block_values = values,                            \
-                                             .block_bytes = bytes,                              \
-                                             .lanes = V_LANES,                                  \
-                                             .panel_bytes = ((weights) + 2 * (head)) * V_BYTES, \
-                                             .unit_bytes = V_UNIT_BYTES,                        \
-                                             .unpack = name##_unpack,                           \
-                                             .product = {PRODUCT_TABLE(name, 1), pairs}};
+#define PAIRED_FORMAT(name, type, template, multiply, values, bytes, weights, head, pairs)       \
+    UNPACK_KERNEL(name##_plain, type, template##_unpack)                                         \
+    static void name##_unpack(const simd_panel *p, size_t blocks, void *out)                     \
+    {                                                                                            \
+        unpack_paired(name##_plain_unpack, bytes, weights, head, p, blocks, out);                \
+    }                                                                                            \
+    PRODUCT_KERNELS(name, type, multiply, 1)                                                     \
+    static const simd_format name##_format = {.block_values = values,                            \
+                                              .block_bytes = bytes,                              \
+                                              .lanes = V_LANES,                                  \
+                                              .panel_bytes = ((weights) + 2 * (head)) * V_BYTES, \
+                                              .unit_bytes = V_UNIT_BYTES,                        \
+                                              .unpack = name##_unpack,                           \
+                                              .product = {PRODUCT_TABLE(name, 1), pairs}};
 #define PAIRED_Q32(name, type)                                                                     \
     PRODUCT_KERNELS(name, type, q32_paired, 2)                                                     \
     PAIRED_FORMAT(name, type, q32, q32_paired, MF_QK32, Q32_BYTES(type), 8, Q32_VECTORS(type) - 8, \
@@ -237,12 +237,12 @@ PAIRED_K(q4_k, MF_TYPE_Q4_K, k4, K4_HEAD)
 PAIRED_K(q5_k, MF_TYPE_Q5_K, k4, K4_HEAD)
 PAIRED_K(q6_k, MF_TYPE_Q6_K, k6, K6_HEAD)
 
-static void run(const x86_format *many, cpu_matmul_fn *few, const cpu_matmul *m, int32_t r0, int32_t r1)
+static void run(const simd_format *many, cpu_matmul_fn *few, const cpu_matmul *m, int32_t r0, int32_t r1)
 {
     if (m->nt <= CPU_TILE_SMALL)
         few(m, r0, r1);
     else
-        cpu_matmul_x86(many, m, r0, r1);
+        cpu_matmul_simd(many, m, r0, r1);
 }
 
 void cpu_matmul_q4_0_i8mm(const cpu_matmul *m, int32_t r0, int32_t r1)

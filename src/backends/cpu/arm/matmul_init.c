@@ -5,7 +5,7 @@
 
 void cpu_matmul_init_neon(cpu_kernels *k)
 {
-    X86_INIT(k, neon);
+    SIMD_INIT(k, neon);
     k->quantize = cpu_quantize_neon;
     if (!mf_cpu_has_i8mm()) return;
     k->matmul[MF_TYPE_Q4_0] = cpu_matmul_q4_0_i8mm;

@@ -29,7 +29,7 @@ V_INLINE void k6_one_half(const uint8_t *p, const uint8_t *bits, size_t stride, 
         sum[i] = vmlaq_s32(sum[i], vi_add32(tree4(dot[i]), vi_cast32(z + i * ACT_DWORDS)), scale[2 * i]);
 }
 
-V_INLINE void k6_one(const x86_panel *p, const cpu_act *a)
+V_INLINE void k6_one(const simd_panel *p, const cpu_act *a)
 {
     const uint8_t *w = p->w, *next = p->next;
     const int32_t *tile = a->tiles;
@@ -44,7 +44,7 @@ V_INLINE void k6_one(const x86_panel *p, const cpu_act *a)
             vi sum[4] = {vi_zero(), vi_zero(), vi_zero(), vi_zero()};
             V_UNROLL for (int g = 0; g < 2; g++, next += k_quarter(MF_TYPE_Q6_K))
             {
-                x86_prefetch(next, k_quarter(MF_TYPE_Q6_K));
+                simd_prefetch(next, k_quarter(MF_TYPE_Q6_K));
                 k6_one_half(w + 64 * n + 16 * g, w + 128 + 32 * n + 16 * g, p->stride, q + 16 * g,
                             tile + ACT_Z16 + g, head + 8 * n + g, sum);
             }
@@ -56,7 +56,7 @@ V_INLINE void k6_one(const x86_panel *p, const cpu_act *a)
     vf_store_lanes(p->y, p->lanes, f);
 }
 
-V_INLINE void k6_small(mf_type type, int nt, const x86_panel *p, const cpu_act *a, void *scratch)
+V_INLINE void k6_small(mf_type type, int nt, const simd_panel *p, const cpu_act *a, void *scratch)
 {
     if (nt == 1)
         k6_one(p, a);
@@ -70,15 +70,15 @@ K_FORMAT(q6_k, MF_TYPE_Q6_K, k6_small, k6, K6_HEAD)
 
 void cpu_matmul_q4_k_neon(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q4_k_format, m, r0, r1);
+    cpu_matmul_simd(&q4_k_format, m, r0, r1);
 }
 
 void cpu_matmul_q5_k_neon(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q5_k_format, m, r0, r1);
+    cpu_matmul_simd(&q5_k_format, m, r0, r1);
 }
 
 void cpu_matmul_q6_k_neon(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q6_k_format, m, r0, r1);
+    cpu_matmul_simd(&q6_k_format, m, r0, r1);
 }

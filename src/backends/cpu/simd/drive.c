@@ -14,29 +14,29 @@ static int32_t min32(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-static size_t row_bytes(const x86_format *f, const cpu_matmul *m)
+static size_t row_bytes(const simd_format *f, const cpu_matmul *m)
 {
     return (size_t)(m->k / f->block_values) * (size_t)f->block_bytes;
 }
 
-/* What to prefetch while reading the panel at w that ends before row `end`: what comes X86_AHEAD bytes after
+/* What to prefetch while reading the panel at w that ends before row `end`: what comes SIMD_AHEAD bytes after
  * it, up to m->next. Without that nothing new: a prefetch from pages that do not exist costs as much as a
  * miss. */
-static const uint8_t *ahead_of(const x86_format *f, const cpu_matmul *m, size_t stride, const uint8_t *w,
+static const uint8_t *ahead_of(const simd_format *f, const cpu_matmul *m, size_t stride, const uint8_t *w,
                                int32_t end, int32_t r1)
 {
     size_t panel = (size_t)f->lanes * stride, left = (size_t)(r1 - end) * stride;
-    if (left == 0 && m->next) return m->next + X86_AHEAD;
-    if (left < panel + X86_AHEAD && !m->next) return w;
-    return w + panel + X86_AHEAD;
+    if (left == 0 && m->next) return m->next + SIMD_AHEAD;
+    if (left < panel + SIMD_AHEAD && !m->next) return w;
+    return w + panel + SIMD_AHEAD;
 }
 
 /* The panel that writes rows [r, min(r + lanes, r1)). It reads other rows too where it must: rows >= lanes.
  */
-static x86_panel panel_at(const x86_format *f, const cpu_matmul *m, size_t stride, int32_t r, int32_t r1)
+static simd_panel panel_at(const simd_format *f, const cpu_matmul *m, size_t stride, int32_t r, int32_t r1)
 {
     int32_t end = min32(r + f->lanes, r1), start = end > f->lanes ? end - f->lanes : 0;
-    x86_panel p = {.w = m->w + (size_t)start * stride, .stride = stride, .y = m->y + start, .ldy = m->ldy};
+    simd_panel p = {.w = m->w + (size_t)start * stride, .stride = stride, .y = m->y + start, .ldy = m->ldy};
     p.lanes = ((1u << (end - start)) - 1) & ~((1u << (r - start)) - 1);
     p.next = ahead_of(f, m, stride, p.w, end, r1);
     return p;
@@ -52,12 +52,12 @@ static cpu_act tile_alone(const cpu_act *a, int32_t i)
     return t;
 }
 
-static void few_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
+static void few_tokens(const simd_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
 {
     size_t stride = row_bytes(f, m);
     for (int32_t r = r0; r < r1; r += f->lanes) {
-        x86_panel p = panel_at(f, m, stride, r, r1);
-        if (r + f->lanes >= r1 && m->next) x86_prefetch(m->next, X86_AHEAD);
+        simd_panel p = panel_at(f, m, stride, r, r1);
+        if (r + f->lanes >= r1 && m->next) simd_prefetch(m->next, SIMD_AHEAD);
         for (int32_t i = 0; i * m->act->tok < m->nt; i++, p.y += (size_t)m->act->tok * m->ldy) {
             cpu_act t = tile_alone(m->act, i);
             f->small[t.nt - 1](&p, &t, m->scratch);
@@ -67,11 +67,11 @@ static void few_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, int
 
 /* Rows [r0, r1) and blocks [b0, b0 + blocks) of a larger product. */
 typedef struct unit {
-    const x86_format *f;
+    const simd_format *f;
     const cpu_matmul *m;
     int32_t r0, r1, b0, blocks;
     int panels;
-    x86_panel panel[UNIT_PANELS];
+    simd_panel panel[UNIT_PANELS];
     const uint8_t *next; /* the next unit, fetched while this one is multiplied, or NULL; */
     size_t piece;        /* so many bytes of it for each kernel */
 } unit;
@@ -86,7 +86,7 @@ static void unpack_unit(unit *u)
     size_t before = (size_t)u->b0 * (size_t)u->f->block_bytes, stride = row_bytes(u->f, u->m);
     u->panels = 0;
     for (int32_t r = u->r0; r < u->r1; r += u->f->lanes) {
-        x86_panel *p = &u->panel[u->panels];
+        simd_panel *p = &u->panel[u->panels];
         *p = panel_at(u->f, u->m, stride, r, u->r1);
         p->w += before;
         p->next += before * (size_t)u->f->lanes;
@@ -101,7 +101,7 @@ static void multiply_tile(unit *u, int32_t i)
     int32_t width;
     const int32_t *tile = cpu_act_tile(u->m->act, i, u->b0 * (u->f->block_values / 32), &width);
     bool pairs = u->f->product[1][0] != NULL;
-    x86_product p = {.ldy = u->m->ldy, .tile = tile, .blocks = (size_t)u->blocks, .first = u->b0 == 0};
+    simd_product p = {.ldy = u->m->ldy, .tile = tile, .blocks = (size_t)u->blocks, .first = u->b0 == 0};
     size_t y0 = (size_t)i * (size_t)u->m->act->tok * u->m->ldy;
     for (int a = 0, n; a < u->panels; a += n) {
         n = pairs && a + 1 < u->panels ? 2 : 1;
@@ -111,7 +111,7 @@ static void multiply_tile(unit *u, int32_t i)
             p.lanes[j] = u->panel[a + j].lanes;
         }
         if (u->next) {
-            x86_prefetch(u->next, u->piece);
+            simd_prefetch(u->next, u->piece);
             u->next += u->piece;
         }
         u->f->product[n - 1][width - 1](&p);
@@ -126,7 +126,7 @@ static void plan_prefetch(unit *u, int32_t rows, int32_t r1, int32_t tiles)
     u->piece = (size_t)(follow ? follow : rows) * stride / (size_t)(u->panels * tiles) + 64;
 }
 
-static void many_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
+static void many_tokens(const simd_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
 {
     int32_t all = m->k / f->block_values, blocks = all, tiles = (m->nt + m->act->tok - 1) / m->act->tok;
     while ((size_t)blocks * (size_t)f->panel_bytes > CPU_SCRATCH)
@@ -147,7 +147,7 @@ static void many_tokens(const x86_format *f, const cpu_matmul *m, int32_t r0, in
         }
 }
 
-void cpu_matmul_x86(const x86_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
+void cpu_matmul_simd(const simd_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
 {
     if (m->rows < f->lanes || m->k == 0 || m->nt <= 0)
         cpu_matmul_ref(m, r0, r1);

@@ -14,10 +14,10 @@ static int32_t min32(int32_t a, int32_t b)
 
 /* Rows [0, n) of w, which give outputs y0 and on, against all tokens. left: bytes that this call reads after
  * them in order, which are prefetched while the first tokens are multiplied. */
-static void all_tokens(const x86_float_format *f, const cpu_matmul *m, const uint8_t *w, float *y0, int32_t n,
-                       size_t left)
+static void all_tokens(const simd_float_format *f, const cpu_matmul *m, const uint8_t *w, float *y0,
+                       int32_t n, size_t left)
 {
-    x86_float_product p = {
+    simd_float_product p = {
         .stride = (size_t)m->k * f->value_bytes, .ldx = m->ldx, .ldy = m->ldy, .k = (size_t)m->k};
     const uint8_t *end = w + (size_t)n * p.stride + left;
     for (int32_t t = 0; t < m->nt; t += f->tokens) {
@@ -27,22 +27,22 @@ static void all_tokens(const x86_float_format *f, const cpu_matmul *m, const uin
             rows = n - r >= f->rows ? f->rows : 1;
             p.w = w + (size_t)r * p.stride;
             p.y = y0 + (size_t)t * m->ldy + (size_t)r;
-            p.next = t == 0 && (size_t)(end - p.w) >= (size_t)rows * p.stride + X86_AHEAD ? p.w + X86_AHEAD
-                                                                                          : NULL;
+            p.next = t == 0 && (size_t)(end - p.w) >= (size_t)rows * p.stride + SIMD_AHEAD ? p.w + SIMD_AHEAD
+                                                                                           : NULL;
             (rows == 1 ? f->one : f->full)[tokens - 1](&p);
         }
     }
 }
 
 /* Rows that are multiplied together: a multiple of f->rows where that fits. */
-static int32_t unit_rows(const x86_float_format *f, const cpu_matmul *m, bool convert)
+static int32_t unit_rows(const simd_float_format *f, const cpu_matmul *m, bool convert)
 {
     size_t row = (size_t)m->k * sizeof(float), fit = UNIT_BYTES / row / (size_t)f->rows * (size_t)f->rows;
     if (fit == 0) fit = (size_t)f->rows;
     return (int32_t)(convert && fit * row > CPU_SCRATCH ? CPU_SCRATCH / row : fit);
 }
 
-void cpu_matmul_x86_float(const x86_float_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
+void cpu_matmul_simd_float(const simd_float_format *f, const cpu_matmul *m, int32_t r0, int32_t r1)
 {
     if (m->k == 0 || m->nt <= 0) {
         cpu_matmul_ref(m, r0, r1);
@@ -54,7 +54,7 @@ void cpu_matmul_x86_float(const x86_float_format *f, const cpu_matmul *m, int32_
     for (int32_t r = r0; r < r1; r += unit) {
         int32_t n = min32(unit, r1 - r);
         const uint8_t *w = m->w + (size_t)r * row;
-        if (r1 - r <= unit && m->next) x86_prefetch(m->next, X86_AHEAD);
+        if (r1 - r <= unit && m->next) simd_prefetch(m->next, SIMD_AHEAD);
         if (convert) {
             f->convert(m->scratch, w, (size_t)n * (size_t)m->k);
             all_tokens(f->f32, m, m->scratch, m->y + r, n, 0);

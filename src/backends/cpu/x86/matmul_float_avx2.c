@@ -18,23 +18,23 @@ FLOAT_KERNELS(bf16, MF_TYPE_BF16)
 FLOAT_CONVERT(f16, MF_TYPE_F16)
 FLOAT_CONVERT(bf16, MF_TYPE_BF16)
 
-static const x86_float_format f32_format = {.value_bytes = 4, FLOAT_TABLES(f32)};
-static const x86_float_format f16_format = {
+static const simd_float_format f32_format = {.value_bytes = 4, FLOAT_TABLES(f32)};
+static const simd_float_format f16_format = {
     .value_bytes = 2, FLOAT_TABLES(f16), .convert = f16_convert, .f32 = &f32_format};
-static const x86_float_format bf16_format = {
+static const simd_float_format bf16_format = {
     .value_bytes = 2, FLOAT_TABLES(bf16), .convert = bf16_convert, .f32 = &f32_format};
 
 void cpu_matmul_f32_avx2(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86_float(&f32_format, m, r0, r1);
+    cpu_matmul_simd_float(&f32_format, m, r0, r1);
 }
 
 void cpu_matmul_f16_avx2(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86_float(&f16_format, m, r0, r1);
+    cpu_matmul_simd_float(&f16_format, m, r0, r1);
 }
 
 void cpu_matmul_bf16_avx2(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86_float(&bf16_format, m, r0, r1);
+    cpu_matmul_simd_float(&bf16_format, m, r0, r1);
 }

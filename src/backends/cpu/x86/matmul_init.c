@@ -3,12 +3,12 @@
 
 void cpu_matmul_init_avx2(cpu_kernels *k)
 {
-    X86_INIT(k, avx2);
+    SIMD_INIT(k, avx2);
     k->quantize = cpu_quantize_avx2;
 }
 
 void cpu_matmul_init_avx512(cpu_kernels *k)
 {
-    X86_INIT(k, avx512);
+    SIMD_INIT(k, avx512);
     k->few = 16; /* beyond, unpacking once is as fast or faster */
 }

@@ -15,15 +15,15 @@ K_FORMAT(q6_k, MF_TYPE_Q6_K, k6_few_ahead, k6, K6_HEAD)
 
 void cpu_matmul_q4_k_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q4_k_format, m, r0, r1);
+    cpu_matmul_simd(&q4_k_format, m, r0, r1);
 }
 
 void cpu_matmul_q5_k_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q5_k_format, m, r0, r1);
+    cpu_matmul_simd(&q5_k_format, m, r0, r1);
 }
 
 void cpu_matmul_q6_k_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q6_k_format, m, r0, r1);
+    cpu_matmul_simd(&q6_k_format, m, r0, r1);
 }

@@ -22,25 +22,25 @@ Q32_FORMAT(q8_0, MF_TYPE_Q8_0, q32_few_ahead, PRODUCT_TABLE(q8_0, 2))
 
 void cpu_matmul_q4_0_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q4_0_format, m, r0, r1);
+    cpu_matmul_simd(&q4_0_format, m, r0, r1);
 }
 
 void cpu_matmul_q4_1_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q4_1_format, m, r0, r1);
+    cpu_matmul_simd(&q4_1_format, m, r0, r1);
 }
 
 void cpu_matmul_q5_0_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q5_0_format, m, r0, r1);
+    cpu_matmul_simd(&q5_0_format, m, r0, r1);
 }
 
 void cpu_matmul_q5_1_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q5_1_format, m, r0, r1);
+    cpu_matmul_simd(&q5_1_format, m, r0, r1);
 }
 
 void cpu_matmul_q8_0_avx512(const cpu_matmul *m, int32_t r0, int32_t r1)
 {
-    cpu_matmul_x86(&q8_0_format, m, r0, r1);
+    cpu_matmul_simd(&q8_0_format, m, r0, r1);
 }

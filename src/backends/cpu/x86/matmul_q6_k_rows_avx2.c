@@ -81,7 +81,7 @@ static void panel_of_rows(const uint8_t *w, size_t stride, int32_t n, const cpu_
         int slot = r % 4 * (V_LANES / 4) + r / 4;
         for (size_t b = 0; b < nb; b++, p += MF_BYTES_Q6_K) {
             __m128i half[2];
-            x86_prefetch(p + X86_AHEAD, MF_BYTES_Q6_K);
+            simd_prefetch(p + SIMD_AHEAD, MF_BYTES_Q6_K);
             q6_sums(p, a->q + 256 * b, s->offset + 16 * b, half);
             _mm_store_si128((void *)s->sums[b][0][slot], half[0]);
             _mm_store_si128((void *)s->sums[b][1][slot], half[1]);
@@ -110,7 +110,7 @@ void cpu_matmul_q6_k_rows_avx2(const cpu_matmul *m, int32_t r0, int32_t r1)
     rows_buffer s = carve(m->scratch, m->act);
     for (int32_t r = r0; r < r1; r += V_LANES) {
         int32_t n = r1 - r < V_LANES ? r1 - r : V_LANES;
-        if (r1 - r <= V_LANES && m->next) x86_prefetch(m->next, X86_AHEAD);
+        if (r1 - r <= V_LANES && m->next) simd_prefetch(m->next, SIMD_AHEAD);
         panel_of_rows(m->w + (size_t)r * stride, stride, n, m->act, &s, m->y + r);
     }
 }
