@@ -212,6 +212,7 @@ static const struct asked {
     {"/tokenize", "{\"content\":\"he is on <|im_end|> it\",\"with_pieces\":true,\"parse_special\":true}"},
     {"/detokenize", "{\"tokens\":[5,6,7,260]}"},
     {"/v1/models", NULL},
+    {"/v1/models/tiny", NULL},
     {"/metrics", NULL},
     {"/health", NULL},
 };
