@@ -23,56 +23,7 @@ static void packed_dots(const cpu_attn_tile *a, int32_t first, int32_t rows, flo
 
 #include "backends/cpu/simd/attn.inc"
 
-static void cpu_attn_tile_neon(const cpu_attn_tile *a)
-{
-    if (a->head_dim % VL)
-        cpu_attn_tile_ref(a);
-    else
-        attn_tile(a);
-}
-
-static void cpu_attn_merge_neon(const float *part, size_t stride, int32_t n_tiles, int32_t head_dim, float *y)
-{
-    if (head_dim % VL)
-        cpu_attn_merge_ref(part, stride, n_tiles, head_dim, y);
-    else
-        attn_merge(part, stride, n_tiles, head_dim, y);
-}
-
-static void cpu_rms_norm_neon(float *y, const float *x, const float *w, int32_t n, float eps)
-{
-    rms_norm(y, x, w, n, eps);
-}
-
-static void cpu_softmax_neon(float *y, const float *x, int32_t n)
-{
-    softmax(y, x, n);
-}
-
-static void cpu_add_neon(float *y, const float *a, const float *b, int64_t n)
-{
-    map2(y, a, b, n, v_add);
-}
-
-static void cpu_mul_neon(float *y, const float *a, const float *b, int64_t n)
-{
-    map2(y, a, b, n, v_mul);
-}
-
-static void cpu_swiglu_neon(float *y, const float *a, const float *b, int64_t n)
-{
-    map2(y, a, b, n, v_swiglu);
-}
-
-static void cpu_silu_neon(float *y, const float *x, int64_t n)
-{
-    map2(y, x, x, n, v_silu_first);
-}
-
-static void cpu_scale_neon(float *y, const float *x, float s, int64_t n)
-{
-    map_scale(y, x, s, n);
-}
+#include "backends/cpu/simd/rows_kernels.inc"
 
 /* y0 = x0 * c - x1 * s, y1 = x1 * c + x0 * s. */
 VEC_INLINE float32x4x2_t rotate(float32x4x2_t x, vec c, vec s)
@@ -99,19 +50,6 @@ static void rotate_neighbours(float *y, const float *x, const float *cs, int32_t
         vst2q_f32(y + 2 * i, rotate(vld2q_f32(x + 2 * i), v_load(cs + i), v_load(cs + half + i)));
 }
 
-static void cpu_rope_neon(float *y, const float *x, const float *cs, int32_t n_heads, int32_t head_dim,
-                          int32_t n_rot, bool interleaved)
-{
-    if (n_rot % (2 * VL)) {
-        cpu_rope_ref(y, x, cs, n_heads, head_dim, n_rot, interleaved);
-        return;
-    }
-    for (int32_t h = 0; h < n_heads; h++, x += head_dim, y += head_dim) {
-        (interleaved ? rotate_neighbours : rotate_halves)(y, x, cs, n_rot / 2);
-        if (y != x) memcpy(y + n_rot, x + n_rot, (size_t)(head_dim - n_rot) * sizeof *y);
-    }
-}
-
 static void store_f16(unsigned char *dst, const float *x, int32_t n)
 {
     int32_t i = 0;
@@ -135,27 +73,10 @@ static void store_q8_0(unsigned char *dst, const float *x, int32_t n)
     }
 }
 
-static void cpu_store_row_neon(mf_type type, void *dst, const float *x, int32_t n)
-{
-    if (type == MF_TYPE_Q8_0)
-        store_q8_0(dst, x, n);
-    else if (type == MF_TYPE_F16)
-        store_f16(dst, x, n);
-    else
-        memcpy(dst, x, (size_t)n * sizeof *x);
-}
+#include "backends/cpu/simd/rows_moves.inc"
 
 void cpu_rows_init_neon(cpu_kernels *k)
 {
-    k->attn_tile = cpu_attn_tile_neon;
-    k->attn_merge = cpu_attn_merge_neon;
-    k->rms_norm = cpu_rms_norm_neon;
-    k->softmax = cpu_softmax_neon;
-    k->add = cpu_add_neon;
-    k->mul = cpu_mul_neon;
-    k->swiglu = cpu_swiglu_neon;
-    k->silu = cpu_silu_neon;
-    k->scale = cpu_scale_neon;
-    k->rope = cpu_rope_neon;
-    k->store_row = cpu_store_row_neon;
+    init_rows(k);
+    init_moves(k);
 }

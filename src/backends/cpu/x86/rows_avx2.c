@@ -20,56 +20,7 @@ static void packed_dots(const cpu_attn_tile *a, int32_t first, int32_t rows, flo
 
 #include "backends/cpu/simd/attn.inc"
 
-static void cpu_attn_tile_avx2(const cpu_attn_tile *a)
-{
-    if (a->head_dim % VL)
-        cpu_attn_tile_ref(a);
-    else
-        attn_tile(a);
-}
-
-static void cpu_attn_merge_avx2(const float *part, size_t stride, int32_t n_tiles, int32_t head_dim, float *y)
-{
-    if (head_dim % VL)
-        cpu_attn_merge_ref(part, stride, n_tiles, head_dim, y);
-    else
-        attn_merge(part, stride, n_tiles, head_dim, y);
-}
-
-static void cpu_rms_norm_avx2(float *y, const float *x, const float *w, int32_t n, float eps)
-{
-    rms_norm(y, x, w, n, eps);
-}
-
-static void cpu_softmax_avx2(float *y, const float *x, int32_t n)
-{
-    softmax(y, x, n);
-}
-
-static void cpu_add_avx2(float *y, const float *a, const float *b, int64_t n)
-{
-    map2(y, a, b, n, v_add);
-}
-
-static void cpu_mul_avx2(float *y, const float *a, const float *b, int64_t n)
-{
-    map2(y, a, b, n, v_mul);
-}
-
-static void cpu_swiglu_avx2(float *y, const float *a, const float *b, int64_t n)
-{
-    map2(y, a, b, n, v_swiglu);
-}
-
-static void cpu_silu_avx2(float *y, const float *x, int64_t n)
-{
-    map2(y, x, x, n, v_silu_first);
-}
-
-static void cpu_scale_avx2(float *y, const float *x, float s, int64_t n)
-{
-    map_scale(y, x, s, n);
-}
+#include "backends/cpu/simd/rows_kernels.inc"
 
 /* Pairs (i, i + half), eight at a time. */
 static void rotate_halves(float *y, const float *x, const float *cs, int32_t half)
@@ -90,19 +41,6 @@ static void rotate_neighbours(float *y, const float *x, const float *cs, int32_t
         vec s = _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(cs + half + i)), twice);
         vec v = v_load(x + 2 * i), swapped = _mm256_permute_ps(v, 0xb1);
         v_store(y + 2 * i, _mm256_fmaddsub_ps(v, c, v_mul(swapped, s)));
-    }
-}
-
-static void cpu_rope_avx2(float *y, const float *x, const float *cs, int32_t n_heads, int32_t head_dim,
-                          int32_t n_rot, bool interleaved)
-{
-    if (n_rot % 16) {
-        cpu_rope_ref(y, x, cs, n_heads, head_dim, n_rot, interleaved);
-        return;
-    }
-    for (int32_t h = 0; h < n_heads; h++, x += head_dim, y += head_dim) {
-        (interleaved ? rotate_neighbours : rotate_halves)(y, x, cs, n_rot / 2);
-        if (y != x) memcpy(y + n_rot, x + n_rot, (size_t)(head_dim - n_rot) * sizeof *y);
     }
 }
 
@@ -159,27 +97,10 @@ static void store_q8_0(unsigned char *dst, const float *x, int32_t n)
     }
 }
 
-static void cpu_store_row_avx2(mf_type type, void *dst, const float *x, int32_t n)
-{
-    if (type == MF_TYPE_Q8_0)
-        store_q8_0(dst, x, n);
-    else if (type == MF_TYPE_F16)
-        store_f16(dst, x, n);
-    else
-        memcpy(dst, x, (size_t)n * sizeof *x);
-}
+#include "backends/cpu/simd/rows_moves.inc"
 
 void cpu_rows_init_avx2(cpu_kernels *k)
 {
-    k->attn_tile = cpu_attn_tile_avx2;
-    k->attn_merge = cpu_attn_merge_avx2;
-    k->rms_norm = cpu_rms_norm_avx2;
-    k->softmax = cpu_softmax_avx2;
-    k->add = cpu_add_avx2;
-    k->mul = cpu_mul_avx2;
-    k->swiglu = cpu_swiglu_avx2;
-    k->silu = cpu_silu_avx2;
-    k->scale = cpu_scale_avx2;
-    k->rope = cpu_rope_avx2;
-    k->store_row = cpu_store_row_avx2;
+    init_rows(k);
+    init_moves(k);
 }
