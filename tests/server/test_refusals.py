@@ -118,6 +118,7 @@ class Refusals(unittest.TestCase):
         assert status == 0
 
     def setUp(self):
+        self.server.wait_metric("slots_busy", 0)  # a slot is given back after the reply
         self.work = self.done()
 
     def tearDown(self):
