@@ -1,5 +1,6 @@
 /* gguf: every file of make_hostile.py opens, or is refused with the right words, in little time and memory.
  * Each is opened in a child process of its own. */
+#include "support/sanitized.h"
 #include "support/support.h"
 
 #include "base/bytes.h"
@@ -11,17 +12,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 enum { MEMORY = 32 << 20, CPU_MS = 200, HANG_S = 20, MAX_WORDS = 8 };
 

@@ -4,21 +4,10 @@
 #define MF_TESTS_OPS_CASE_H
 
 #include "graph/ir.h"
+#include "support/sanitized.h"
 #include "support/support.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-
-/* 1 in a build with a sanitizer, where everything takes ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OPS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define OPS_SANITIZED 1
-#endif
-#endif
-#ifndef OPS_SANITIZED
-#define OPS_SANITIZED 0
-#endif
 
 /* What the activations of a case look like. */
 typedef enum op_style {

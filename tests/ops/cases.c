@@ -19,7 +19,7 @@ static void group(gen *g)
 
 static void emit(gen *g, op_case c)
 {
-    if (OPS_SANITIZED && g->count++ % FEWER != 0) return;
+    if (SANITIZED && g->count++ % FEWER != 0) return;
     g->use(g->user, &c);
 }
 

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static uint64_t first_seed = 1, n_graphs = OPS_SANITIZED ? 12 : 40;
+static uint64_t first_seed = 1, n_graphs = SANITIZED ? 12 : 40;
 
 static mf_device *open_cpu(int32_t threads)
 {

@@ -2,6 +2,7 @@
  * allocation that a request makes, alone or with all after it. Each time the client is told 500, or gets what
  * it asked for, and the next request is answered as ever. Allocations of libmicrohttpd are not among those
  * that fail. */
+#include "support/sanitized.h"
 #include "support/support.h"
 
 #include "server/http.h"
@@ -13,7 +14,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { SLOTS = 2, MAX_REPLY = 1 << 20 };
+enum {
+    SLOTS = 2,
+    MAX_REPLY = 1 << 20,
+    STEP = SANITIZED ? 16 : 1 /* from one allocation that fails to the next */
+};
 
 static const char *const names[] = {"tiny"};
 static srv_options options;
@@ -251,11 +256,8 @@ static void memory_runs_out(const struct asked *a)
     ask_well(a, NULL); /* what is made on first use is there */
     char *good = strdup(body);
     for (int once = 0; once < 2; once++) {
-        long n = 1;
-        while (fail_at(a, good, counts, n, once)) {
-            ask_well(a, counts ? NULL : good);
-            n++;
-        }
+        long n = 1 + once;
+        for (; fail_at(a, good, counts, n, once); n += STEP) ask_well(a, counts ? NULL : good);
         print_message("%s: %ld allocations\n", a->path, n - 1);
         assert_true(n > 2);
     }
