@@ -1,4 +1,5 @@
-/* What a build with a sanitizer is: everything takes several times as long, and memory is not counted as usual. */
+/* What a build with a sanitizer is: everything takes several times as long, and memory is not counted as
+ * usual. */
 #ifndef SUPPORT_SANITIZED_H
 #define SUPPORT_SANITIZED_H
 
