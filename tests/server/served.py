@@ -4,16 +4,28 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "cli"), str(ROOT / "tests" / "gguf")]
 SANITIZER = {k: os.environ[k] for k in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS") if k in os.environ}
+
+
+class InFolder(unittest.TestCase):
+    """Tests with a folder for their models."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="minfer-serve-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
 
 
 class Reply:

@@ -5,15 +5,12 @@
 import array
 import json
 import os
-import pathlib
 import random
 import resource
-import shutil
 import sys
-import tempfile
 import unittest
 
-from served import Server, in_parallel, joined, said
+from served import InFolder, Server, in_parallel, joined, said
 
 import made  # noqa: E402  (served has put it on the path)
 import tiny_model  # noqa: E402
@@ -26,16 +23,12 @@ def text(rng, n):
     return " ".join(rng.choice(WORDS) for _ in range(n))
 
 
-class Folder(unittest.TestCase):
+class Folder(InFolder):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="minfer-serve-"))
+        super().setUpClass()
         cls.model = cls.folder / "random.gguf"  # whose answers depend on all that was said
         tiny_model.build("qwen2", n_ctx=1 << 14, seed=5).write(cls.model)
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
 
     def serve(self, *args, model=None, **more):
         server = Server(PROGRAM, model or self.model, *args, **more)

@@ -8,13 +8,11 @@ import base64
 import json
 import os
 import pathlib
-import shutil
 import sys
-import tempfile
 import time
 import unittest
 
-from served import Server, in_parallel, said
+from served import InFolder, Server, in_parallel, said
 
 import made  # noqa: E402  (served has put it on the path)
 import tiny_model  # noqa: E402
@@ -27,18 +25,14 @@ ADD = {"type": "function", "function": {"name": "add", "parameters": {
 NOW = {"type": "function", "function": {"name": "now"}}
 
 
-class Folder(unittest.TestCase):
+class Folder(InFolder):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="minfer-serve-"))
+        super().setUpClass()
         cls.random = cls.folder / "random.gguf"  # whose answers depend on all that was said
         tiny_model.build("qwen2", n_ctx=1 << 14, seed=5).write(cls.random)
         cls.speech = cls.folder / "speech.gguf"
         made.scripted(made.SPEECH).write(cls.speech)
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
 
     def serve(self, model, *args, **more):
         """model: a path, or one to be written."""

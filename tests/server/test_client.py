@@ -6,14 +6,11 @@ Skips without the package.
 import asyncio
 import json
 import os
-import pathlib
-import shutil
 import signal
 import sys
-import tempfile
 import unittest
 
-from served import Server
+from served import InFolder, Server
 
 try:
     import openai
@@ -42,18 +39,14 @@ class Verdict(pydantic.BaseModel):
     tags: list[bool] = pydantic.Field(max_length=2)
 
 
-class Folder(unittest.TestCase):
+class Folder(InFolder):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="minfer-serve-"))
+        super().setUpClass()
         made.scripted(["Hel", "lo ", "you", b"."]).write(cls.folder / "hello.gguf")
         made.scripted(CALLS, n_ctx=2048).write(cls.folder / "tools.gguf")
         made.scripted(["on ", "and "], endless=True, n_ctx=1 << 20).write(cls.folder / "endless.gguf")
         tiny_model.build("qwen2", n_ctx=4096, seed=5).write(cls.folder / "random.gguf")
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
 
     def client(self, model, *args, kind=openai.OpenAI, **more):
         self.server = server = Server(PROGRAM, self.folder / f"{model}.gguf", "--api-key", "secret", *args, **more)

@@ -4,16 +4,14 @@ check metrics` as well, where it is installed. Skips without the Python package.
 
     test_metrics.py PROGRAM"""
 import os
-import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
-from served import ROOT, Server, in_parallel
+from served import ROOT, InFolder, Server, in_parallel
 
 try:
     from prometheus_client.parser import text_string_to_metric_families
@@ -30,15 +28,11 @@ def request(i):
     return {"messages": [{"role": "user", "content": f"number {i}"}], "max_tokens": 3 + i % 9, "seed": i, "n": 1 + i % 2}
 
 
-class Metrics(unittest.TestCase):
+class Metrics(InFolder):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="minfer-metrics-"))
+        super().setUpClass()
         tiny_model.build("qwen2", n_ctx=4096, seed=5).write(cls.folder / "random.gguf")
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
 
     def setUp(self):
         self.server = Server(PROGRAM, self.folder / "random.gguf", "--n-ctx", 4096)

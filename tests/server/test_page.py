@@ -12,11 +12,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-from served import Server
+from served import InFolder, Server
 
 if not shutil.which("chromedriver") or not (shutil.which("chromium") or shutil.which("google-chrome")):
     print("skipped: chromium and chromedriver are not installed")
@@ -87,10 +86,10 @@ class Browser:
         self.process.stdout.close()
 
 
-class Page(unittest.TestCase):
+class Page(InFolder):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="minfer-page-"))
+        super().setUpClass()
         made.scripted(PIECES).write(cls.folder / "markdown.gguf")
         made.scripted(["on ", "and "], endless=True, n_ctx=1 << 20).write(cls.folder / "endless.gguf")
         cls.browser = Browser()
@@ -98,7 +97,6 @@ class Page(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.browser.close()
-        shutil.rmtree(cls.folder)
 
     def open(self, model, *args):
         server = Server(PROGRAM, self.folder / f"{model}.gguf", *args)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-from served import ROOT, Server
+from served import ROOT, InFolder, Server
 
 import made  # noqa: E402  (served has put it on the path)
 
@@ -103,10 +103,10 @@ FIELDS = {
 LOGPROBS = {CHAT: BOOL, COMPLETIONS: [*INT, -1, 21]}  # a switch in one, a count in the other
 
 
-class Refusals(unittest.TestCase):
+class Refusals(InFolder):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="minfer-serve-"))
+        super().setUpClass()
         cls.speech = cls.folder / "speech.gguf"
         made.scripted(made.SPEECH).write(cls.speech)
         cls.server = Server(PROGRAM, cls.speech)
@@ -114,7 +114,6 @@ class Refusals(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         status = cls.server.stop()
-        shutil.rmtree(cls.folder)
         assert status == 0
 
     def setUp(self):

@@ -4,17 +4,15 @@
     test_transport.py PROGRAM"""
 import json
 import os
-import pathlib
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-from served import Server, read_stream
+from served import InFolder, Server, read_stream
 
 import made  # noqa: E402  (served has put it on the path)
 import tiny_model  # noqa: E402
@@ -22,18 +20,14 @@ import tiny_model  # noqa: E402
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 
 
-class Folder(unittest.TestCase):
+class Folder(InFolder):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="minfer-serve-"))
+        super().setUpClass()
         cls.speech = cls.folder / "speech.gguf"
         made.scripted(made.SPEECH).write(cls.speech)
         cls.endless = cls.folder / "endless.gguf"
         made.scripted(["on ", "and "], endless=True, n_ctx=1 << 20).write(cls.endless)
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
 
     def serve(self, model, *args, **more):
         server = Server(PROGRAM, model, *args, **more)
