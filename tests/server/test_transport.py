@@ -15,7 +15,6 @@ import unittest
 from served import InFolder, Server, read_stream
 
 import made  # noqa: E402  (served has put it on the path)
-import tiny_model  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 
